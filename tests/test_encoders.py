@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from softcosine._progress import silent
 from softcosine.encoders import loading
-from softcosine.encoders.encoder import card_languages
+from softcosine.encoders.encoder import Prompts, card_languages
 from softcosine.encoders.encoding import encode_texts
 from softcosine.encoders.loading import canonical_name, load_encoder
 from softcosine.encoders.onnx_encoder import OnnxEncoder
@@ -330,7 +330,7 @@ MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "tokenizer": ({"tokenizer.json": None}, "tokenizer.json: the file does not exist"),
     "config": ({"config.json": "{"}, "config.json: not readable as JSON"),
     "dimensions": ({"config.json": {}}, "config.json: dimensions, max_tokens or normalize"),
-    "module": ({"modules.json": modules("Dense")}, "a module Dense; only Transformer, Pooling"),
+    "module": ({"modules.json": modules("CNN")}, "a module CNN; only Transformer, Pooling"),
     "prompts": ({PROMPTS: {"prompts": {"query": 3}}}, "prompts is {'query': 3}; needed are texts"),
     "default prompt": (
         {PROMPTS: {"prompts": {"query": "q: "}, "default_prompt_name": "passage"}},
@@ -452,7 +452,7 @@ def test_queries_and_documents_begin_with_the_prompts_of_the_model(
     for file in ("model.onnx", "tokenizer.json"):
         shutil.copy(folder / file, tmp_path)
     encoder = IndexEncoder.of(str(tmp_path), tmp_path / "cache")
-    assert encoder.prompts == ("question: ", "answer: ")
+    assert Prompts.of_model(encoder.encoder) == ("question: ", "answer: ")
     space = encoder.space()
     query = encoder.query(space, "tyre")
     assert query.tolist() == space.unit(minilm.encode(["question: tyre"])[0]).tolist()
@@ -470,7 +470,7 @@ def test_a_default_prompt_is_added_once() -> None:
             return np.array([vector(prompt + text) for text in texts])
 
     encoder = IndexEncoder.of(Model())
-    assert encoder.prompts == ("a: ", "d: ")
+    assert Prompts.of_model(encoder.encoder) == ("a: ", "d: ")
     space = encoder.space()
     expected = space.unit(np.array(vector("a: tyre"), np.float32))
     assert encoder.query(space, "tyre").tolist() == expected.tolist()

@@ -28,6 +28,7 @@ from softcosine.cli.options import (
     Stemmer,
     Summary,
     bytes_in,
+    space_in,
 )
 from softcosine.cli.output import (
     counted,
@@ -125,7 +126,7 @@ class Making(Sources):
             "positions": self.positions or None, "keep_texts": self.texts,
             "encoder": None if self.encoder == "none" else self.encoder,
             "encoder_cache": self.encoder_cache, "meaning": self.meaning,
-            "meaning_space": self.meaning_space,
+            "meaning_space": space_in(self.meaning_space),
         }  # fmt: skip
 
     def tuned(self, path: Path, text_fields: list[str] | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from softcosine.errors import InvalidInputError, install_command
 if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
     from softcosine.cluster.opening import EitherIndex
+    from softcosine.encoders.encoder import GivenEncoder
     from softcosine.index.search.searchable import Searchable
     from softcosine.index.soft_index import SoftIndex
 
@@ -73,7 +74,7 @@ def refuse(**of_folders: object) -> None:
 
 @contextmanager
 def any_index(
-    index: Path, encoder: str | None = None, **of_folders: object
+    index: Path, encoder: GivenEncoder | None = None, **of_folders: object
 ) -> Iterator[EitherIndex | RemoteIndex]:
     """Open an index in a folder, or connect to one of a server, which takes no `of_folders`."""
     if (place := _address(index)) is None:
@@ -86,8 +87,13 @@ def any_index(
         yield client.index(place[1])
 
 
+def pair_of(encoder: str | None, queries: str | None) -> GivenEncoder | None:
+    """Return the encoder of an index, with that of queries if one is given."""
+    return encoder if queries is None else (encoder, queries)
+
+
 def open_searchable(
-    path: Path, encoder: str | None = None, encoder_cache: Path | None = None
+    path: Path, encoder: GivenEncoder | None = None, encoder_cache: Path | None = None
 ) -> EitherIndex:
     """Open an index, or a sharded one; an encoder needs coordinates of documents."""
     from softcosine.cluster.opening import open_either
@@ -96,9 +102,10 @@ def open_searchable(
     if encoder is None and encoder_cache is None:
         return opened
     if opened.snapshot.meaning is None:
+        read_by = encoder if isinstance(encoder, str) else "minilm"
         raise InvalidInputError(
             f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
-            f"admin encode {path} --encoder {encoder or 'minilm'} first, or leave the option out."
+            f"admin encode {path} --encoder {read_by} first, or leave the option out."
         )
     return open_either(path, encoder=encoder, encoder_cache=encoder_cache)
 
@@ -135,7 +142,10 @@ def weight_of_meaning(
 
 
 def missing_encoder(
-    opened: Searchable | RemoteIndex, encoder: str | None, ranking: str, options: Mapping[str, Any]
+    opened: Searchable | RemoteIndex,
+    encoder: GivenEncoder | None,
+    ranking: str,
+    options: Mapping[str, Any],
 ) -> str:
     """Return why queries are not read by the encoder of an index; empty if they are."""
     from softcosine.index.encoding import how_to_get, light_encoder

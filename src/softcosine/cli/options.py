@@ -112,6 +112,14 @@ KnownEncoder = Annotated[
         more=True,
     ),
 ]  # fmt: skip
+QueryEncoder = Annotated[
+    str | None,
+    flag(
+        "--query-encoder NAME",
+        "Folder or name of an encoder for queries, trained for the space of the index's encoder.",
+        more=True,
+    ),
+]
 EncoderCache = Annotated[
     Path | None,
     flag(
@@ -129,8 +137,9 @@ Meaning = Annotated[
 MeaningSpace = Annotated[
     Path | None,
     flag(
-        "--meaning-space FILE",
-        "Query table of the encoder, made by 'admin teach'; that of minilm is bundled.",
+        "--meaning-space FILE|N",
+        "Query table of the encoder, made by 'admin teach'; that of minilm is bundled. A number "
+        "keeps the first N components of vectors (Matryoshka encoders).",
     ),
 ]
 Memory = Annotated[
@@ -215,6 +224,11 @@ class Sources:
 
 _SIZE = re.compile(r"(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]?)(i?B)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def space_in(given: Path | None) -> Path | int | None:
+    """Return the file of ``--meaning-space``, or its number of components."""
+    return int(given.name) if given is not None and str(given).isdecimal() else given
 
 
 def bytes_in(given: str) -> int:

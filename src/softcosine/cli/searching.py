@@ -23,6 +23,7 @@ from softcosine.cli.opening import (
     missing_encoder,
     one_index,
     open_searchable,
+    pair_of,
     weight_of_meaning,
 )
 from softcosine.cli.options import (
@@ -35,6 +36,7 @@ from softcosine.cli.options import (
     KnownEncoder,
     Limit,
     Overwrites,
+    QueryEncoder,
     Summary,
     TextFields,
     Threads,
@@ -62,6 +64,7 @@ from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
     from softcosine.client import RemoteIndex
+    from softcosine.encoders.encoder import GivenEncoder
     from softcosine.index.search.explanation import Explanation
     from softcosine.index.search.results import Hits
     from softcosine.index.search.searchable import Searchable
@@ -83,6 +86,7 @@ def search(
     explain: Explained = False,
     plan: bool = option("--plan", "Show how the search was executed.", False, more=True),
     encoder: KnownEncoder = None,
+    query_encoder: QueryEncoder = None,
     as_json: Json = False,
 ) -> None:
     """Find the documents most similar to a query.
@@ -98,8 +102,9 @@ def search(
     if picture.plot is not None and words == ["-"]:
         raise InvalidInputError("--plot draws the answer to one query, not to a list of them.")
     picture.check(rows=options["k"])
-    with any_index(index, encoder, plot=picture.plot) as opened:
-        answers = Answers(opened, options, explain, plan, encoder, picture, as_json)
+    encoders = pair_of(encoder, query_encoder)
+    with any_index(index, encoders, plot=picture.plot) as opened:
+        answers = Answers(opened, options, explain, plan, encoders, picture, as_json)
         names = set(ExplainRequest.__struct_fields__) & set(options)
         why = {name: options[name] for name in names}
         many = words == ["-"]
@@ -149,6 +154,7 @@ def explain(
     picture: Picture,
     pairs: bool = option("--pairs", "Show all pairs of words, not a row for each word.", False),
     encoder: KnownEncoder = None,
+    query_encoder: QueryEncoder = None,
     as_json: Json = False,
 ) -> None:
     """Explain the score of a document: what each word of the query adds, and by what.
@@ -165,7 +171,8 @@ def explain(
     space (words or meaning).
     """
     picture.check()
-    with any_index(index, encoder, plot=picture.plot) as opened:
+    encoders = pair_of(encoder, query_encoder)
+    with any_index(index, encoders, plot=picture.plot) as opened:
         found = opened.explain(query, id, **options)
         if as_json:
             print_json(wire(found))
@@ -174,7 +181,7 @@ def explain(
             line = " ".join(document.text.split())
             text = printable(line if len(line) <= 240 else f"{line[:239]}…")
             show_explanation(found, text, pairs=pairs)
-            if note := missing_encoder(opened, encoder, found.ranking, options):
+            if note := missing_encoder(opened, encoders, found.ranking, options):
                 console().print(printable(note), style="dim")
     if picture.plot is not None:
         picture.draw("explanation", found)
@@ -228,6 +235,7 @@ def batch(
         "--output -o FILE", "File to write: .jsonl, .parquet or .run (TREC).", ...
     ),
     encoder: KnownEncoder = None,
+    query_encoder: QueryEncoder = None,
     id_field: IdField = None,
     text_fields: TextFields = None,
     format: Format = None,
@@ -250,7 +258,8 @@ def batch(
     """
     from softcosine.index.search.offline import read_queries, write_hits
 
-    started, opened = time.perf_counter(), open_searchable(index, encoder)
+    encoders = pair_of(encoder, query_encoder)
+    started, opened = time.perf_counter(), open_searchable(index, encoders)
     given = read_queries(
         queries, fields=fields_named(id_field, text_fields), format=format, encoding=encoding,
         advice=ADVICE,
@@ -262,7 +271,7 @@ def batch(
         )  # fmt: skip
     seconds = time.perf_counter() - started
     ranking = options.get("ranking") or opened.ranking
-    if note := missing_encoder(opened, encoder, ranking, options):
+    if note := missing_encoder(opened, encoders, ranking, options):
         console(stderr=True).print(printable(note), style="dim")
     print_result(
         {"queries": n_queries, "seconds": seconds, "file": str(output)}, as_json,
@@ -278,7 +287,7 @@ class Answers:
     options: dict[str, Any]
     explain: bool = False
     plan: bool = False
-    encoder: str | None = None
+    encoder: GivenEncoder | None = None
     picture: Picture = Picture()  # noqa: RUF009  # immutable
     as_json: bool = False
 

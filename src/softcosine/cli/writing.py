@@ -37,6 +37,7 @@ from softcosine.cli.options import (
     Summary,
     Wait,
     bytes_in,
+    space_in,
 )
 from softcosine.cli.output import counted, duration, print_result, size
 from softcosine.cli.progress import Reporter
@@ -280,7 +281,7 @@ def encode(
         changing(index, wait, progress=report) as (opened, writer),
     ):
         n_new = writer.encode(
-            encoder, cache=encoder_cache, meaning=meaning, meaning_space=meaning_space
+            encoder, cache=encoder_cache, meaning=meaning, meaning_space=space_in(meaning_space)
         )
         writer.commit()
         per_second, facts = n_new / (time.perf_counter() - started), written(opened, index, started)

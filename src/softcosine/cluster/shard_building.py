@@ -14,7 +14,7 @@ from softcosine.cluster.build_plan import BuildPlan
 from softcosine.cluster.manifest import BUILT_EPOCH, ShardFacts, shard_folder
 from softcosine.cluster.ownership import owned
 from softcosine.cluster.tally import Tally
-from softcosine.encoders.encoder import Encoder
+from softcosine.encoders.encoder import GivenEncoder
 from softcosine.index.directory.commit import SHARED, current_manifest
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
@@ -119,7 +119,7 @@ def _documents(work: Path, shard: int, n_shards: int) -> Iterator[tuple[int, New
         first += tally.n_docs
 
 
-def _encoder(encoder: str | Encoder, encoder_cache: str | Path | None) -> IndexEncoder:
+def _encoder(encoder: GivenEncoder, encoder_cache: str | Path | None) -> IndexEncoder:
     """Return an encoder, which a worker needs for many shards; objects need no hash."""
     key = encoder if isinstance(encoder, str) else id(encoder), encoder_cache
     found = loaded_encoders.get(key)

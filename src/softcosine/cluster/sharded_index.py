@@ -21,6 +21,7 @@ from softcosine.errors import (
     IndexFormatError,
     InvalidInputError,
 )
+from softcosine.index.encoding import checked_reader
 from softcosine.index.near_duplicates.similar import (
     SimilarGroup,
     SimilarPairs,
@@ -38,7 +39,7 @@ from softcosine.storage.remote import url_of
 
 if TYPE_CHECKING:
     from softcosine.cluster.sharded_writer import ShardedWriter
-    from softcosine.encoders.encoder import Encoder
+    from softcosine.encoders.encoder import GivenEncoder
     from softcosine.index.directory.backup import Backup
     from softcosine.similarity.source import TermSimilaritySource
 
@@ -82,7 +83,7 @@ class ShardedIndex(Searchable):
         replicas: int = 1,
         timeout: float | None = None,
         source: TermSimilaritySource | None = None,
-        encoder: str | Encoder | None = None,
+        encoder: GivenEncoder | None = None,
         encoder_cache: str | Path | None = None,
     ) -> Self:
         """Return the sharded index of a folder, or at a URL.
@@ -149,6 +150,8 @@ class ShardedIndex(Searchable):
             ShardSource(f"{folder}/{one.folder}", manifest.epoch, one.checksum)
             for one in manifest.shards
         ]
+        if epoch.encoder is not None:
+            checked_reader(SoftIndex.open(sources[0].path).snapshot, epoch.encoder)
         if options["engine"] is None:
             workers: Workers = ThreadWorkers.open(sources)
         else:

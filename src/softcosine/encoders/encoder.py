@@ -77,6 +77,11 @@ class NamedEncoder(Encoder, Protocol):
         ...
 
 
+# An encoder by its name or folder, or itself; or one for documents, None for that of the index,
+# and one for queries.
+GivenEncoder = str | Encoder | tuple[str | Encoder | None, str | Encoder]
+
+
 def card_languages(card: str) -> tuple[str, ...]:
     r"""Return the codes of the languages that the header of a model card (``README.md``) names.
 

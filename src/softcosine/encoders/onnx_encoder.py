@@ -16,6 +16,7 @@ from softcosine.encoders.onnx_folder import OnnxFolder
 from softcosine.errors import MalformedFileError, MissingDependencyError
 
 _CONSTANT_INPUTS = {"attention_mask": 1, "token_type_ids": 0}
+_WHOLE = "sentence_embedding"  # output of a file with all modules of a model
 _ADDED = 8  # tokens that a tokenizer may add to a text, such as [CLS]
 
 
@@ -46,7 +47,7 @@ class OnnxEncoder:
     """
 
     __slots__ = (
-        "_constants", "_files", "_session", "_threads", "_tokenizer", "dimensions",
+        "_constants", "_files", "_outputs", "_session", "_threads", "_tokenizer", "dimensions",
         "languages", "max_tokens", "name", "prompts",
     )  # fmt: skip
 
@@ -87,6 +88,14 @@ class OnnxEncoder:
         if unknown := inputs - set(_CONSTANT_INPUTS):
             raise MalformedFileError(files.model, f"the model has unknown inputs {unknown}.")
         self._constants = {name: _CONSTANT_INPUTS[name] for name in sorted(inputs)}
+        whole = [one.name for one in self._session.get_outputs() if one.name == _WHOLE]
+        if files.dense and not whole:
+            raise MalformedFileError(
+                files.model,
+                f"the model has a module Dense, and its file no output {_WHOLE}; export the whole "
+                "model, as sentence-transformers does with backend='onnx'.",
+            )
+        self._outputs = whole or None
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(OnnxEncoder, name=self.name, threads=self._threads), (self._files.path,)
@@ -121,7 +130,8 @@ class OnnxEncoder:
     def _vector(self, text: str) -> NDArray[np.float64]:
         ids = np.array([self._tokenizer.encode(_without_surrogates(text)).ids], np.int64)
         inputs = {name: np.full_like(ids, value) for name, value in self._constants.items()}
-        output = self._session.run(None, {"input_ids": ids, **inputs})[0][0].astype(np.float64)
+        (output,) = self._session.run(self._outputs, {"input_ids": ids, **inputs})[0]
+        output = output.astype(np.float64)
         if output.ndim == 2:  # a vector for each token
             output = output[0] if self._files.pooling == "cls" else output.mean(axis=0)
         if self._files.normalize:

@@ -17,9 +17,9 @@ _MODELS = ("model.onnx", "onnx/model.onnx")
 HUB_FILES = (
     *_MODELS, *(f"{model}_data" for model in _MODELS), "tokenizer.json", "config.json",
     "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-    "1_Pooling/config.json", "README.md",
+    "1_Pooling/config.json", "2_Dense/config.json", "README.md",
 )  # fmt: skip
-_MODULES = ("Transformer", "Pooling", "Normalize")
+_MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
 
@@ -40,6 +40,8 @@ class OnnxFolder:
         What becomes of the vectors of a text's tokens: their mean, or the first one.
     normalize : bool
         Whether vectors are scaled to unit length.
+    dense : bool
+        Whether a layer follows the pooling, which only a whole model in one file can run.
     languages : tuple of str
         Codes of the languages in ``README.md``, the model's card; empty if unknown.
     prompts : Prompts
@@ -56,6 +58,7 @@ class OnnxFolder:
     normalize: bool
     languages: tuple[str, ...]
     prompts: Prompts
+    dense: bool
 
     @classmethod
     def read(cls, folder: str | PathLike[str]) -> OnnxFolder:
@@ -89,7 +92,7 @@ class OnnxFolder:
         languages = card_languages(card.read_text("utf-8", "replace")) if card.is_file() else ()
         return cls(
             path, model, tokenizer, name, dimensions, max_tokens, pooling, normalize, languages,
-            _prompts(path),
+            _prompts(path), bool(own.get("dense")),
         )  # fmt: skip
 
 
@@ -119,8 +122,11 @@ def _of_sentence_transformers(path: Path, config: dict[str, Any]) -> dict[str, A
         _json(path / "sentence_bert_config.json").get("max_seq_length"),
         config.get("max_position_embeddings"),
     ]
+    dense = _json(path / "2_Dense" / "config.json")
+    size = dense.get("out_features") if "Dense" in modules else config.get("hidden_size")
     return {
-        "dimensions": config.get("hidden_size"),
+        "dense": "Dense" in modules,
+        "dimensions": size,
         "max_tokens": next((n for n in longest if n is not None), None),
         "pooling": " and ".join(_POOLINGS.get(mode, mode) for mode in modes),
         "normalize": not modules or "Normalize" in modules,

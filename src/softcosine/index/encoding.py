@@ -15,61 +15,90 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._progress import Report
+from softcosine._progress import Report, silent
 from softcosine._threads import usable_cpus
-from softcosine._validation import check_number
+from softcosine._validation import check_number, check_whole
 from softcosine.encoders.encoder import Prompts
 from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
-from softcosine.index.segment.coordinates import MAX_DIMENSIONS
+from softcosine.index.segment.coordinates import MAX_DIMENSIONS, unit_vector
 
 if TYPE_CHECKING:
-    from softcosine.encoders.encoder import Encoder, NamedEncoder
+    from softcosine.encoders.encoder import GivenEncoder, NamedEncoder
     from softcosine.encoders.vector_cache import VectorCache
     from softcosine.index.directory.snapshot import Snapshot
-    from softcosine.space.meaning import MeaningSpace
+    from softcosine.space.meaning import GivenSpace, MeaningSpace
 
 # Of all-MiniLM-L6-v2: word pieces that a CPU reads a second, and at most of a text.
 _PIECES_A_SECOND, _MOST_PIECES, _PIECES_PER_WORD = 6500, 256, 1.3
 _MULTILINGUAL = "hub:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
+# Least median cosine of coordinates by one encoder, and by that of documents and one of queries.
+_ONE_ENCODER, _ONE_SPACE = 0.9, 0.5
+_TEXTS = ("How do I mend a bicycle tyre?", "The invoice was paid twice.", "Rain is expected.")
 
 
 @dataclass(frozen=True, slots=True)
 class IndexEncoder:
-    """An encoder, and a cache of what it has read.
+    """An encoder, a cache of what it has read, and another encoder for queries.
 
     Attributes
     ----------
-    encoder : NamedEncoder
+    encoder : NamedEncoder or None
+        Of documents; None if it is not at hand.
     cache : VectorCache or None
         Of the texts of documents.
+    queries : NamedEncoder or None
+        Of queries, in the space of `encoder`, such as a smaller one that was trained for it; None
+        for `encoder`.
     """
 
-    encoder: NamedEncoder
+    encoder: NamedEncoder | None
     cache: VectorCache | None = None
+    queries: NamedEncoder | None = None
 
     @classmethod
-    def of(cls, model: str | Encoder, cache: str | Path | None = None) -> Self:
-        """Return the encoder of a name, a folder or an object; see `load_encoder`."""
+    def of(cls, model: GivenEncoder, cache: str | Path | None = None) -> Self:
+        """Return the encoder of a name, a folder or an object (see `load_encoder`), or of a pair.
+
+        InvalidInputError if a tuple is no pair, or its two encoders do not have one space.
+        """
         from softcosine.encoders.loading import load_encoder
 
-        return cls(load_encoder(model)).cached(cache)
+        if not isinstance(model, tuple):
+            return cls(load_encoder(model)).cached(cache)
+        if len(model) != 2 or model[1] is None:
+            raise InvalidInputError(
+                f"encoder is {model!r:.80}; needed is one encoder, or a pair: that of documents, "
+                "None for that of the index, and that of queries."
+            )
+        documents, queries = (None if one is None else load_encoder(one) for one in model)
+        pair = cls(documents, queries=queries)
+        if documents is not None:
+            space = pair.space()
+            pair.check_coordinates(space, _TEXTS, pair.documents(space, _TEXTS))
+        return pair.cached(cache)
 
     def cached(self, cache: str | Path | None) -> Self:
         """Return the encoder with a file of encoded texts, if one is given."""
         from softcosine.encoders.vector_cache import VectorCache
 
-        if cache is None:
+        if cache is None or self.encoder is None:
             return self
         return replace(self, cache=VectorCache(cache, self.encoder.name))
 
     @property
-    def prompts(self) -> Prompts:
-        """What the encoder wants before queries and documents."""
-        return Prompts.of_model(self.encoder)
+    def of_queries(self) -> NamedEncoder:
+        """The encoder of queries."""
+        encoder = self.queries or self.encoder
+        assert encoder is not None
+        return encoder
 
     def documents(
-        self, meaning: MeaningSpace, texts: Sequence[str], language: str | None, report: Report
+        self,
+        meaning: MeaningSpace,
+        texts: Sequence[str],
+        language: str | None = None,
+        report: Report = silent,
     ) -> NDArray[np.int8]:
         """Return the coordinates of the texts of documents, (n_texts, dimensions).
 
@@ -77,6 +106,7 @@ class IndexEncoder:
         """
         from softcosine.encoders.encoding import encode_texts
 
+        assert self.encoder is not None
         self.check(meaning)
         english = getattr(self.encoder, "languages", None) == ("en",)
         if english and language not in (None, "none", "english"):
@@ -90,7 +120,7 @@ class IndexEncoder:
         vectors = encode_texts(
             self.encoder, texts, cache=self.cache,
             progress=lambda done, total: report("encoding texts", done, total),
-            prompt=self.prompts.document,
+            prompt=Prompts.of_model(self.encoder).document,
         )  # fmt: skip
         if not vectors.shape[1]:  # all texts are blank
             return np.zeros((len(texts), meaning.dimensions), np.int8)
@@ -106,20 +136,24 @@ class IndexEncoder:
         self.check(meaning)
         if not text.strip():
             return np.zeros(meaning.dimensions)
-        encoded = encode_texts(self.encoder, [text], zeros=True, prompt=self.prompts.query)
-        return meaning.unit(encoded[0])
+        reader = self.of_queries
+        prompt = Prompts.of_model(reader).query
+        return meaning.unit(encode_texts(reader, [text], zeros=True, prompt=prompt)[0])
 
-    def space(self, given: MeaningSpace | str | Path | None = None) -> MeaningSpace:
+    def space(self, given: GivenSpace | None = None) -> MeaningSpace:
         """Return the given space or that of a file, or the encoder's: bundled, or its dimensions.
 
-        InvalidInputError if the space is of another encoder, or has too many dimensions.
+        A number cuts the encoder's vectors to their first components. InvalidInputError if the
+        space is of another encoder, or has too many dimensions.
         """
         from softcosine.encoders.encoding import encode_texts
         from softcosine.encoders.loading import MINILM
         from softcosine.space.meaning import MeaningSpace
         from softcosine.space.meaning_file import bundled_meaning, load_meaning
 
-        if given is not None:
+        if self.encoder is None:
+            raise InvalidInputError("an encoder of queries was given, and none of documents.")
+        if isinstance(given, MeaningSpace | str | Path):
             space = given if isinstance(given, MeaningSpace) else load_meaning(given)
             if space.encoder != self.encoder.name:
                 raise InvalidInputError(
@@ -127,12 +161,16 @@ class IndexEncoder:
                     f"given is {self.encoder.name!r}; make one for it by softcosine admin teach."
                 )
             return space
-        if self.encoder.name == MINILM:
+        if self.encoder.name == MINILM and given is None:
             return bundled_meaning()
         dimensions = self.encoder.dimensions
         if dimensions is None:
             dimensions = encode_texts(self.encoder, ["dimensions"]).shape[1]
-        space = MeaningSpace(self.encoder.name, encoder_dimensions=dimensions)
+        first = None
+        if given is not None:
+            check_whole("meaning_space", given, most=dimensions)
+            first = np.eye(dimensions, given)
+        space = MeaningSpace(self.encoder.name, projection=first, encoder_dimensions=dimensions)
         if space.dimensions > MAX_DIMENSIONS:
             raise InvalidInputError(
                 f"the encoder {self.encoder.name!r} gives {dimensions} coordinates; an index "
@@ -142,16 +180,62 @@ class IndexEncoder:
 
     def check(self, meaning: MeaningSpace) -> None:
         """Raise InvalidInputError if the encoder is not that of a space."""
-        if self.encoder.name != meaning.encoder:
+        if self.encoder is not None and self.encoder.name != meaning.encoder:
             raise InvalidInputError(
                 f"the documents of this index have coordinates by the encoder {meaning.encoder!r}, "
                 f"and the encoder given is {self.encoder.name!r}: vectors of two models cannot be "
                 "compared. Pass that encoder, or make the index anew."
             )
 
+    def check_coordinates(
+        self, meaning: MeaningSpace, texts: Sequence[str], stored: NDArray[np.int8]
+    ) -> None:
+        """Raise InvalidInputError if an encoder gives others than the stored coordinates of texts.
+
+        It is then another version of the encoder of documents, or for queries of another space.
+        """
+        from softcosine.encoders.encoding import encode_texts
+
+        for encoder, least in ((self.encoder, _ONE_ENCODER), (self.queries, _ONE_SPACE)):
+            if encoder is None or not len(texts):
+                continue
+            vectors = encode_texts(
+                encoder, texts, zeros=True, prompt=Prompts.of_model(encoder).document
+            )
+            if vectors.shape[1] != meaning.encoder_dimensions:
+                found = f"{vectors.shape[1]} dimensions in place of {meaning.encoder_dimensions}"
+            else:
+                pairs = zip(map(meaning.unit, vectors), map(unit_vector, stored), strict=True)
+                median = float(np.median([one @ other for one, other in pairs]))
+                if median >= least:
+                    continue
+                found = f"a median cosine of {median:.2f} with them; needed is {least:g}"
+            raise InvalidInputError(
+                f"the encoder {encoder.name!r} does not give the coordinates that the encoder "
+                f"{meaning.encoder!r} gave documents: {found}. Take the version that read them, "
+                "or for queries one that was trained for it, or make the index anew."
+            )
+
+
+def checked_reader(snapshot: Snapshot, reader: IndexEncoder) -> IndexEncoder:
+    """Return the encoder if it gives the coordinates of a few stored texts.
+
+    InvalidInputError if not. An index that stores no texts is not checked.
+    """
+    texts: list[str] = []
+    stored = []
+    for segment in snapshot.segments:
+        if (own := segment.coordinates) is not None:
+            first = np.flatnonzero(own.known & segment.mask)[: len(_TEXTS) - len(texts)]
+            texts += map(segment.documents.text, first.tolist())
+            stored += list(own.vectors[first])
+    if snapshot.meaning is not None and any(texts):
+        reader.check_coordinates(snapshot.meaning, texts, np.array(stored))
+    return reader
+
 
 def new_space(
-    model: str | Encoder, cache: str | Path | None, given: MeaningSpace | str | Path | None
+    model: GivenEncoder, cache: str | Path | None, given: GivenSpace | None
 ) -> tuple[MeaningSpace, IndexEncoder | None]:
     """Return the space of an index and its encoder, which ``"static"`` has not.
 
@@ -183,6 +267,8 @@ def new_space(
         raise InvalidInputError("encoder_cache is for an encoder, and 'static' has none.")
     if given is None:
         return bundled_static(), None
+    if not isinstance(given, MeaningSpace | str | Path):
+        raise InvalidInputError("a number as meaning_space cuts vectors of an encoder; pass one.")
     space = given if isinstance(given, MeaningSpace) else load_meaning(given)
     if space.table is None:
         raise InvalidInputError(
@@ -202,7 +288,7 @@ def light_encoder(name: str) -> IndexEncoder | None:
 
 
 def chosen_encoder(
-    meaning: MeaningSpace | None, model: str | Encoder | None, cache: str | Path | None
+    meaning: MeaningSpace | None, model: GivenEncoder | None, cache: str | Path | None
 ) -> IndexEncoder:
     """Return the encoder that is given, else that of a space of meaning.
 
@@ -224,6 +310,8 @@ def chosen_encoder(
     reader = IndexEncoder.of(model, cache)
     if meaning is not None:
         reader.check(meaning)
+        if reader.encoder is None and (light := light_encoder(meaning.encoder)) is not None:
+            reader = replace(reader, encoder=light.encoder)
     return reader
 
 

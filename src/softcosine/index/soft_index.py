@@ -23,7 +23,7 @@ from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
-    from softcosine.encoders.encoder import Encoder
+    from softcosine.encoders.encoder import GivenEncoder
     from softcosine.index.directory.backup import Backup
     from softcosine.index.directory.directory import Directory
     from softcosine.index.encoding import IndexEncoder
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
-    from softcosine.space.meaning import MeaningSpace
+    from softcosine.space.meaning import GivenSpace
 
 
 class SoftIndex(Searchable):
@@ -81,9 +81,9 @@ class SoftIndex(Searchable):
         max_df: int | float = 1.0,
         positions: bool | None = None,
         keep_texts: bool = True,
-        encoder: str | Encoder | None = ENCODER,
+        encoder: GivenEncoder | None = ENCODER,
         encoder_cache: str | Path | None = None,
-        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning_space: GivenSpace | None = None,
         meaning: float | Mapping[str, float] | None = None,
         progress: Report | None = None,
         default: Callable[[Any], Any] | None = None,
@@ -317,9 +317,9 @@ class SoftIndex(Searchable):
         max_df: int | float = 1.0,
         positions: bool | None = None,
         keep_texts: bool = True,
-        encoder: str | Encoder | None = ENCODER,
+        encoder: GivenEncoder | None = ENCODER,
         encoder_cache: str | Path | None = None,
-        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning_space: GivenSpace | None = None,
         meaning: float | Mapping[str, float] | None = None,
         note: str = "",
         overwrite: bool = False,
@@ -354,13 +354,15 @@ class SoftIndex(Searchable):
             word pieces, which gains less; only if the first texts are English, and unless
             `meaning` is given, in rankings by BM25 and without `plain` and `S`. ``"auto"`` is
             ``"minilm"`` in its place if that is installed and the first commit has at most 5,000
-            documents of 500,000 word pieces, stored. None: words alone.
+            documents of 500,000 word pieces, stored. None: words alone. A tuple of two encoders
+            is one for documents and one of the same space for queries, such as a smaller one.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
-        meaning_space : MeaningSpace or path, optional
+        meaning_space : MeaningSpace, path or int, optional
             Projection and query table of the encoder, as `fit_meaning` and ``softcosine admin
             teach`` make them; those of ``"minilm"`` are bundled. With ``"static"``, the
-            query table to use.
+            query table to use. A number N keeps the first N components of the encoder's vectors,
+            for encoders trained for that (Matryoshka).
         meaning : float, or mapping of rankings to float, optional
             Weight of the cosine in a score; by default 40 for BM25, 1 for soft_cosine, and with
             ``"static"`` 10 and 0.5.
@@ -394,7 +396,7 @@ class SoftIndex(Searchable):
         *,
         source: TermSimilaritySource | None = None,
         similarity: SimilarityRecipe | None = None,
-        encoder: str | Encoder | None = None,
+        encoder: GivenEncoder | None = None,
         encoder_cache: str | Path | None = None,
         verify: bool = False,
     ) -> Self:
@@ -415,7 +417,8 @@ class SoftIndex(Searchable):
             models or objects as sources: no index makes whoever opens it read the files it names.
         encoder, encoder_cache
             For queries and new documents, in place of the installed encoder of the index's name;
-            see `create`.
+            see `create`. ``(None, QUERIES)`` names an encoder of queries alone. Of three stored
+            texts it must give the stored coordinates, or an encoder of queries similar ones.
         verify : bool
             If True, read every file and check its checksum and the range of its numbers. If False,
             large arrays are checked before their first use; a damaged file is not detected if its
@@ -435,10 +438,10 @@ class SoftIndex(Searchable):
             similarity = checked_recipe(similarity)
         snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
         if encoder is not None or encoder_cache is not None:
-            from softcosine.index.encoding import chosen_encoder
+            from softcosine.index.encoding import checked_reader, chosen_encoder
 
             reader = chosen_encoder(snapshot.meaning, encoder, encoder_cache)
-            directory = replace(directory, encoder=reader)
+            directory = replace(directory, encoder=checked_reader(snapshot, reader))
         if similarity is not None and snapshot.settings.space is not None:
             raise InvalidInputError(
                 f"similarity is for an index that waits for its first words, and {path} has its "

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -397,6 +398,9 @@ class MeaningSpace:
         wide = np.empty((len(rows), self.dimensions))
         project_rows(rows, self.projection, wide)
         return wide
+
+
+GivenSpace = MeaningSpace | str | Path | int  # or its file, or the components of vectors to keep
 
 
 def _checked_projection(projection: ArrayLike) -> NDArray[np.float32]:

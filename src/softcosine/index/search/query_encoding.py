@@ -116,7 +116,8 @@ class QueryEncoding:
         """Return the plan of a search with the origin of the query's coordinates."""
         how = "the query's coordinates are sums over the query table"
         if self.ask == "encoder":
-            how = f"the query was encoded by {self.space.encoder}"
+            reader = self.encoder and self.encoder.of_queries
+            how = f"the query was encoded by {reader.name if reader else self.space.encoder}"
         n_docs, n_encoded = self.snapshot.n_docs, self.snapshot.n_encoded
         done = "are encoded"
         if self.space.static:

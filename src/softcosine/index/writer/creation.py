@@ -52,8 +52,8 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
-    from softcosine.encoders.encoder import Encoder
-    from softcosine.space.meaning import MeaningSpace
+    from softcosine.encoders.encoder import GivenEncoder
+    from softcosine.space.meaning import GivenSpace
 
 _Made = tuple[Snapshot, Directory]
 
@@ -110,9 +110,9 @@ def _empty(
     positions: bool | None = None,
     keep_texts: bool = True,
     note: str = "",
-    encoder: str | Encoder | None = ENCODER,
+    encoder: GivenEncoder | None = ENCODER,
     encoder_cache: str | Path | None = None,
-    meaning_space: MeaningSpace | str | Path | None = None,
+    meaning_space: GivenSpace | None = None,
     meaning: float | Mapping[str, float] | None = None,
 ) -> tuple[Snapshot, IndexEncoder | None]:
     """Check arguments of `SoftIndex.create`; return its first snapshot, and its encoder."""

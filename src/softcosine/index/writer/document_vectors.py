@@ -40,7 +40,7 @@ class DocumentEncoder:
         if meaning.static:
             return None
         encoder = self.encoder or light_encoder(meaning.encoder)
-        if encoder is None:
+        if encoder is None or encoder.encoder is None:
             raise InvalidInputError(
                 f"the encoder {meaning.encoder!r} of this index is {how_to_get(meaning.encoder)}, "
                 "and documents that it has not read would rank below the others; add documents "

@@ -51,8 +51,8 @@ from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
-    from softcosine.encoders.encoder import Encoder
-    from softcosine.space.meaning import MeaningSpace
+    from softcosine.encoders.encoder import GivenEncoder
+    from softcosine.space.meaning import GivenSpace
 
 _MEMORY = 1 << 30
 _LEAST_MEMORY = 1 << 16
@@ -397,10 +397,10 @@ class IndexWriter(Committing):
 
     def encode(
         self,
-        encoder: str | Encoder | None = None,
+        encoder: GivenEncoder | None = None,
         *,
         cache: str | Path | None = None,
-        meaning_space: MeaningSpace | str | Path | None = None,
+        meaning_space: GivenSpace | None = None,
         meaning: float | Mapping[str, float] | None = None,
     ) -> int:
         """Encode all documents that no encoder has read yet; visible after a commit.
