@@ -584,3 +584,10 @@ def test_installed_segmenters_know_words(language, text, words, tmp_path, monkey
     assert [terms[t] for t in analyzed.tokens] == [
         term for one in texts for term in analyzer.terms(one)
     ]
+
+
+def test_texts_in_another_language_are_named() -> None:
+    english = [f"the tea is in the pot and it is hot {number}" for number in range(20)]
+    assert "Some texts" not in sc.SoftIndex.from_texts([*english, *GERMAN[:1]]).note
+    note = sc.SoftIndex.from_texts([*english, *GERMAN * 3]).note
+    assert "Some texts look like German, and one index has the rules of one language" in note

@@ -198,8 +198,12 @@ def test_an_index_gets_coordinates_after_it_was_made(tmp_path, monkeypatch, at_o
     index = sc.SoftIndex.create(tmp_path / "x", plain=True, language="english")
     with index.writer() as writer:
         writer.add_many(map(str, range(4)), documents)
-    with index.writer() as writer:
+    steps = []
+    with index.writer(progress=lambda *step: steps.append(step)) as writer:
         writer.encode(ToyEncoder(), meaning_space=SPACE, meaning=3.0)
+    encoded = [(done, total) for task, done, total in steps if task == "encoding texts"]
+    assert {total for _, total in encoded} == {4}  # one bar, however many are in memory at once
+    assert encoded == sorted(encoded)
     index = sc.SoftIndex.open(tmp_path / "x", encoder=ToyEncoder(), verify=True)
     assert index.snapshot.n_encoded == 3  # an empty text has no coordinates
     anew = made(documents, meaning=3.0)

@@ -114,10 +114,8 @@ def encoded_batches(
     InvalidInputError
         If a result is not one finite vector for each text, all of one number of dimensions.
     """
-    # Batches of texts of similar length need little padding.
-    texts = sorted(texts, key=lambda text: (len(text), text))
     for start in range(0, len(texts), batch_size):
-        batch = texts[start : start + batch_size]
+        batch = list(texts[start : start + batch_size])
         vectors = _checked(encode(list(batch)), batch, dimensions, zeros=zeros)
         dimensions = vectors.shape[1]
         if cache is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.language import detect_language
 from softcosine.text.segmenters import SEGMENTERS
 from softcosine.text.stop_words import stop_word_lists
+
+_TEXTS = 100  # looked at for other languages, each alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,7 @@ def analyze_in_language(
                 name = "english"
             elif analyzer is None:
                 chosen, analyzed = Analyzer(**own).with_phrases(phrases), None
-        note = language_note(name, chosen) if analyzer is None else ""
+        note = language_note(name, chosen) + _others(sample, name) if analyzer is None else ""
     if analyzed is None or analyzed.n_docs < len(texts):
         analyzed = analyze(texts, chosen, **settings)
     if language == "auto" and not len(analyzed.vocabulary):
@@ -123,6 +126,20 @@ def language_note(language: str, rules: Analyzer) -> str:
     elif language in stop_word_lists():
         told += ", stop words ignored in questions"
     return f"This looks like {language.title()}: {told}." + (f" {hint}" if hint else "")
+
+
+def _others(texts: Sequence[Any], language: str) -> str:
+    """Return a note on other languages, if a tenth of the texts look like one of them."""
+    some = texts[:: len(texts) // _TEXTS or 1][:_TEXTS]
+    found = Counter(detect_language([text]).name for text in some)
+    least = max(2, len(some) / 10)
+    others = [name.title() for name, n in found.items() if name and name != language and n >= least]
+    if language == "none" or not others:
+        return ""
+    return (
+        f" Some texts look like {' and '.join(sorted(others))}, and one index has the rules of one "
+        "language: make an index for each."
+    )
 
 
 def _hint(language: str, rules: Analyzer) -> str:

@@ -49,7 +49,11 @@ class DocumentEncoder:
         return encoder
 
     def coordinates(
-        self, meaning: MeaningSpace | None, texts: Sequence[str], language: str | None
+        self,
+        meaning: MeaningSpace | None,
+        texts: Sequence[str],
+        language: str | None,
+        report: Report | None = None,
     ) -> Coordinates | None:
         """Return the coordinates of texts; None without a space of meaning or texts."""
         if meaning is None or not texts:
@@ -57,4 +61,5 @@ class DocumentEncoder:
         encoder = self.encoder_of(meaning)
         if encoder is None:
             return Coordinates.of(meaning.static_coordinates(texts))
-        return Coordinates.of(encoder.documents(meaning, texts, language, self.report))
+        read = encoder.documents(meaning, texts, language, report or self.report)
+        return Coordinates.of(read)

@@ -330,6 +330,11 @@ class PendingCommit:
         if self._meaning != meaning:
             entries = [entry.with_coordinates(None, None) for entry in entries]
             settings = replace(settings, meaning=None)
+        n_unread, n_done = sum(int(np.count_nonzero(entry.unread)) for entry in entries), 0
+
+        def report(task: str, done: int, _: int | None) -> None:
+            self._encoder.report(task, n_done + done, n_unread)
+
         for number, entry in enumerate(entries):
             unread = np.flatnonzero(entry.unread)
             own, n_own = entry.coordinates, 0
@@ -337,7 +342,8 @@ class PendingCommit:
                 own = Coordinates.none(entry.n_docs, meaning.dimensions)
             for some in np.split(unread, range(_ENCODED_AT_ONCE, len(unread), _ENCODED_AT_ONCE)):
                 texts = [entry.documents.text(local) for local in some.tolist()]
-                coordinates = self._encoder.coordinates(meaning, texts, settings.language)
+                coordinates = self._encoder.coordinates(meaning, texts, settings.language, report)
+                n_done += len(texts)
                 if coordinates is not None and coordinates.known.any():
                     own = own.replaced(some, coordinates)
                     n_own += int(np.count_nonzero(coordinates.known))
