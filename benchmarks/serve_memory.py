@@ -185,8 +185,9 @@ def _writing(connection: HTTPConnection, number: int) -> str:
     time.sleep(0.1)
     key = {"Idempotency-Key": f"{number}"}
     if number % 5 == 4:
-        ids = [f"new {(10 * number + i) % IDS}" for i in range(5)]
-        send(connection, "documents/delete", {"ids": ids, "missing_ok": True}, **key)
+        change = {"op": "delete", "where": {"n": number - IDS // 20}}
+        lines = {"Content-Type": "application/x-ndjson"}
+        send(connection, "changes", change, **lines, **key)
     else:
         documents = [
             {

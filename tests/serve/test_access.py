@@ -56,7 +56,6 @@ ROUTES = [
     ("PUT", f"{FAQ}/documents/a", {"text": "x"}, "write"),
     ("DELETE", f"{FAQ}/documents/a", None, "write"),
     ("POST", f"{FAQ}/documents", {"documents": []}, "write"),
-    ("POST", f"{FAQ}/documents/delete", {"ids": []}, "write"),
     ("POST", f"{FAQ}/changes", {}, "write"),
     ("PATCH", f"{FAQ}/similarities", {}, "write"),
     ("PUT", "/v1/indexes/new", {"plain": True}, "admin"),

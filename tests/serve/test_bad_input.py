@@ -25,7 +25,6 @@ BODIES = {
     ("POST", f"{FAQ}/suggest"): {"prefix": "t"},
     ("PUT", f"{FAQ}/documents/a"): {"text": "x"},
     ("POST", f"{FAQ}/documents"): {"documents": [{"id": "a", "text": "x"}]},
-    ("POST", f"{FAQ}/documents/delete"): {"ids": ["a"], "missing_ok": True},
     ("PATCH", f"{FAQ}/similarities"): {"pin": []},
     ("PUT", "/v1/indexes/new"): {"plain": True},
     ("PUT", "/v1/aliases/best"): {"index": "faq"},
@@ -202,7 +201,6 @@ def test_a_damaged_index_is_named_and_others_go_on(client, root):
         ("scores", {"q": "tea", "ids": [1] * 50_000}),
         ("documents", {"documents": [1] * 50_000}),
         ("documents", {"documents": [{"id": "a", "text": [1] * 50_000}]}),
-        ("documents/delete", {"ids": [1] * 50_000}),
     ],
 )
 def test_validation_ends_with_its_first_errors(client, url, body):

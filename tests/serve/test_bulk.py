@@ -50,7 +50,6 @@ def test_changes_are_one_commit(client, root):
         ({"op": "delete", "id": "tea", "speed": 3}, 422, "invalid-request"),
         ({"op": "update_metadata", "id": "gone", "metadata": {}}, 404, "unknown-document"),
         ({"op": "update_metadata", "id": "tea", "metadata": [1]}, 422, "invalid-request"),
-        ({"op": "set_weighting", "weighting": {"tf": "log"}}, 422, "invalid-request"),
         ({"op": "destroy"}, 422, "invalid-request"),
         ({"id": "x", "text": "y"}, 422, "invalid-request"),
         ("{", 400, "malformed-request"),
@@ -65,13 +64,6 @@ def test_a_fault_in_the_last_line_changes_nothing(client, root, last, status, ki
     if kind in ("invalid-request", "malformed-request"):
         assert "line 2" in answer.json()["detail"]
     assert open_either(root / "faq").commit == before
-
-
-def test_other_weights_that_the_library_refuses(client):
-    for weighting in ({"tf": "best"}, {"k1": -1.0}):
-        own = {"tf": "raw", "idf": "none", "k1": 1.0, "b": 0.5, **weighting}
-        answer = send(client, {"op": "set_weighting", "weighting": own})
-        assert problem(answer, 422) == "invalid-input"
 
 
 def test_statistics_are_computed_anew_if_asked(client, variant):
@@ -117,6 +109,4 @@ def test_the_description_names_the_fields_of_every_change(client):
     told = client.get("/openapi.json").json()
     body = told["paths"]["/v1/indexes/{i}/changes"]["post"]["requestBody"]
     change = body["content"]["application/x-ndjson"]["schema"]
-    assert set(change["discriminator"]["mapping"]) == {
-        "add", "delete", "update_metadata", "set_weighting",
-    }  # fmt: skip
+    assert set(change["discriminator"]["mapping"]) == {"add", "delete", "update_metadata"}

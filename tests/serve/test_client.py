@@ -202,7 +202,6 @@ def test_neighbors_are_those_of_the_index(searched, index):
         lambda index: index.pairs(k=1, ranking="soft_bm25"),
         lambda index: index.pairs(k=1, by="meaning"),
         lambda index: index.dedupe(min_similarity=2.0),
-        lambda index: index.set_weighting(sc.Weighting(), ranking="best"),
     ],
 )
 def test_errors_are_those_of_the_index(searched, index, wrong):
@@ -311,13 +310,10 @@ def test_a_writer_commits_all_of_its_changes_at_once(changing, root):
         writer.delete(where={"n": 3})
         writer.update_metadata("x", {"m": 1})
         writer.update_metadata("tea", {"n": 4}, replace=True)
-        writer.set_weighting(sc.Weighting(k1=1, b=0.5), ranking="soft_cosine")
 
     index = changing(work)
     assert list(index) == ["car", "x", "y", "tea"]
     assert [one.metadata for one in index.get(["x", "tea"])] == [{"n": 9, "m": 1}, {"n": 4}]
-    assert index.weighting == sc.Weighting(k1=1, b=0.5)
-    assert index.ranking == "soft_cosine"
     assert index.snapshot.generation == before + 1
 
 
@@ -332,7 +328,6 @@ def test_a_writer_commits_all_of_its_changes_at_once(changing, root):
         lambda writer: writer.add_many(["z"], ["tea", "pot"]),
         lambda writer: writer.update_metadata("gone", {}),
         lambda writer: writer.update_metadata("tea", 3),
-        lambda writer: writer.set_weighting("bm25"),
         lambda writer: 1 / 0,
     ],
 )
@@ -377,16 +372,12 @@ def test_a_writer_of_a_server_counts_what_a_commit_changes(serving):
         writer.add("w", "kettle")
 
 
-def test_single_changes_of_metadata_and_weights(remote, root):
+def test_single_changes_of_metadata(remote):
     faq = remote.index("faq")
     assert faq.update_metadata("tea", {"n": 7}).updated == 1
     assert faq.get(["tea"])[0].metadata == {"n": 7, "kind": "drink"}
     faq.update_metadata("tea", {}, replace=True)
     assert faq.get(["tea"])[0].metadata == {}
-    weighting = sc.Weighting("raw", "none")
-    faq.set_weighting(weighting, ranking="inner_product")
-    assert sc.Weighting(**faq.info()["weighting"]) == weighting
-    assert sc.SoftIndex.open(root / "faq").ranking == faq.info()["ranking"] == "inner_product"
 
 
 # What the client lacks, by reason; docs/serve.md says so.
@@ -395,14 +386,14 @@ _OBJECTS = {
     "query_vectors",  # of the index in process
     "S", "analyzer", "documents", "encoder", "parse", "parse_word", "searcher", "snapshot",
     "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting",
-    "at_commit", "set_similarity", "list_use",
+    "at_commit", "set_similarity", "set_weighting", "list_use",
 }  # fmt: skip
 _FILES = {"backup", "create", "from_frame", "from_texts", "open", "path", "save"}
 _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
 _FOLLOWED = {"refresh"}  # a server follows all commits
 _OF_WRITERS = {
-    "encode", "encoder", "freeze", "generation", "merge", "n_docs", "set_similarity", "thaw",
-    "vocabulary",
+    "encode", "encoder", "freeze", "generation", "merge", "n_docs", "set_similarity",
+    "set_weighting", "thaw", "vocabulary",
     "remember", "remembered",  # the server does, for the Idempotency-Key of a request
 }  # fmt: skip
 _LOCAL_PARAMETERS = {
@@ -450,7 +441,6 @@ def test_a_change_of_another_commit_is_refused(remote):
         lambda: faq.delete("x", if_match=commit),
         lambda: faq.decide(forbid=[("tea", "pot")], if_match=commit),
         lambda: faq.update_metadata("x", {"n": 1}, if_match=commit),
-        lambda: faq.set_weighting(sc.Weighting(), if_match=commit),
     ):
         with pytest.raises(errors.ProblemError, match="read the index again") as caught:
             change()

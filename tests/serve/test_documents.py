@@ -110,17 +110,6 @@ def test_a_bulk_with_a_fault_adds_nothing(client, last, kind):
     assert client.get(FAQ).json() == before
 
 
-def test_documents_are_deleted_by_ids_and_filter(client):
-    url = f"{FAQ}/documents/delete"
-    assert problem(client.post(url, json={}), 422) == "invalid-input"
-    assert problem(client.post(url, json={"ids": ["tea", "gone"]}), 404) == "unknown-document"
-    assert client.get(FAQ).json()["documents"] == 4
-    answer = client.post(url, json={"ids": ["tea", "gone", "tea"], "missing_ok": True})
-    assert answer.json()["deleted"] == 1
-    assert client.post(url, json={"where": {"kind": "drink"}}).json()["deleted"] == 1
-    assert client.get(FAQ).json()["documents"] == 2
-
-
 def test_a_change_of_another_commit_is_refused(client):
     first = client.get(FAQ).headers["etag"]
     url = f"{FAQ}/documents/x"
@@ -129,9 +118,6 @@ def test_a_change_of_another_commit_is_refused(client):
     for send in (
         lambda headers: client.put(url, json={"text": "two"}, headers=headers),
         lambda headers: client.delete(url, headers=headers),
-        lambda headers: client.post(
-            f"{FAQ}/documents/delete", json={"ids": ["x"]}, headers=headers
-        ),
         lambda headers: client.post(f"{FAQ}/documents", json={"documents": []}, headers=headers),
     ):
         assert problem(send({"If-Match": first}), 412) == "changed-meanwhile"

@@ -146,7 +146,6 @@ def test_a_read_only_server_refuses_changes_only(serving):
         client.put(f"{FAQ}/documents/a", json={"text": "x"}),
         client.delete(f"{FAQ}/documents/tea"),
         client.post(f"{FAQ}/documents", json={"documents": []}),
-        client.post(f"{FAQ}/documents/delete", json={"ids": ["tea"]}),
         client.put("/v1/indexes/new", json={}),
         client.delete(FAQ),
     ):

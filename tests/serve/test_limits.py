@@ -132,7 +132,6 @@ def test_a_search_that_outlives_its_deadline_is_answered_and_counted(serving, mo
         ("POST", f"{FAQ}/search", "application/json", 128 << 10),
         ("POST", "/v1/indexes/documents/search", "application/json", 128 << 10),
         ("PUT", "/v1/indexes/changes", "application/json", 128 << 10),
-        ("POST", f"{FAQ}/documents/delete", "application/json", 1 << 20),
         ("PATCH", f"{FAQ}/similarities", "application/json", 1 << 20),
         ("PUT", f"{FAQ}/documents/a", "application/json", 8 << 20),
         ("POST", f"{FAQ}/documents", "application/json", 8 << 20),

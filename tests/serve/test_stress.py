@@ -35,7 +35,6 @@ ROUTES = [
     ("POST", "/mcp", 30_000),
     ("PUT", "/v1/indexes/new", QUERY),
     ("PUT", "/v1/aliases/best", QUERY),
-    ("POST", f"{FAQ}/documents/delete", CHANGE),
     ("PATCH", f"{FAQ}/similarities", CHANGE),
     ("PUT", f"{FAQ}/documents/a", DOCUMENTS),
     ("POST", f"{FAQ}/documents", DOCUMENTS),

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
-from softcosine._validation import check_flag, check_list, check_type
+from softcosine._validation import check_flag, check_list
 from softcosine.client.exchange import Changed, Exchange, call, json_bytes, segment, time_limit
 from softcosine.client.failures import error_of
 from softcosine.errors import (
@@ -38,7 +38,6 @@ from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.writer.document import Writing, checked_id
 from softcosine.operations import OPERATIONS
-from softcosine.text.weighting import Weighting
 
 _T = TypeVar("_T")
 _SEARCHES = 32  # searches of one request, as many as a server allows by default
@@ -95,11 +94,6 @@ class WriterCalls(Writing):
         """Change the metadata of a document without analysing its text again."""
         own = _mapping(metadata)
         self._collect("update_metadata", id=checked_id(id), metadata=own, replace=replace)
-
-    def set_weighting(self, weighting: Weighting, *, ranking: str | None = None) -> None:
-        """Use other term weights, and another default ranking, from the commit on."""
-        check_type("weighting", weighting, Weighting, "pass a Weighting")
-        self._collect("set_weighting", weighting=weighting.to_dict(), ranking=ranking)
 
     @call
     async def commit(self, refresh: bool | None = None) -> Changed:
@@ -432,15 +426,6 @@ class IndexCalls:
         """Change the metadata of a document, and commit; see `IndexWriter.update_metadata`."""
         changes = self._changes(if_match)
         changes.update_metadata(id, metadata, replace=replace)
-        return await changes.sent()
-
-    @call
-    async def set_weighting(
-        self, weighting: Weighting, *, ranking: str | None = None, if_match: str | None = None
-    ) -> Changed:
-        """Commit other term weights, or another default ranking; see `SoftIndex.set_weighting`."""
-        changes = self._changes(if_match)
-        changes.set_weighting(weighting, ranking=ranking)
         return await changes.sent()
 
     @call

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import IO, Any
 from urllib.parse import quote
 
-from msgspec.structs import asdict
 from starlette.responses import Response
 
 from softcosine.cluster.opening import EitherIndex
@@ -29,7 +28,6 @@ from softcosine.serve.spooling import (
     read_lines,
     spooled,
 )
-from softcosine.text.weighting import Weighting
 
 __all__: list[str] = []
 
@@ -122,25 +120,6 @@ async def add_documents(call: Call[None]) -> Response:
 
 
 @route(
-    "POST", _PATH + "/delete", "write", changes=True, headers=CHANGE, body=models.DeleteBody,
-    answers={200: models.Deleted},
-)  # fmt: skip
-async def delete_documents(call: Call[models.DeleteBody]) -> Response:
-    """Delete documents by their ids, by a filter, or by both, in one commit."""
-    body = call.body
-    if body.ids is None and body.where is None:
-        raise Problem("invalid-input", "give the ids of documents to delete, or a filter: where.")
-
-    def delete(writer: EitherWriter, _: EitherIndex) -> dict[str, int]:
-        n = sum(
-            writer.delete(id, missing_ok=body.missing_ok) for id in dict.fromkeys(body.ids or ())
-        )
-        return {"deleted": n + (0 if body.where is None else writer.delete(where=body.where))}
-
-    return await _changed(call, delete)
-
-
-@route(
     "GET",
     _PATH + "/{id:any_text}",
     headers=("If-None-Match",),
@@ -223,9 +202,5 @@ def _made(writer: EitherWriter, change: models.Change) -> dict[str, int]:
     if isinstance(change, models.Deletion):
         n_deleted = writer.delete(change.id, where=change.where, missing_ok=change.missing_ok)
         return {"deleted": n_deleted, "missing": int(change.where is None and not n_deleted)}
-    if isinstance(change, models.MetadataUpdate):
-        writer.update_metadata(change.id, change.metadata, replace=change.replace)
-        return {"updated": 1}
-    weighting = Weighting.from_dict(asdict(change.weighting))
-    writer.set_weighting(weighting, ranking=change.ranking)
-    return {}
+    writer.update_metadata(change.id, change.metadata, replace=change.replace)
+    return {"updated": 1}

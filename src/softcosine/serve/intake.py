@@ -104,7 +104,7 @@ class Intake:
         limits, path = self._limits, scope["path"]
         if not (found := _CHANGED.match(path)):
             return _SMALL.get(path, limits.query_bytes)
-        if found[1] == "/similarities" or path == found[0] + "/delete":
+        if found[1] == "/similarities":
             return limits.change_bytes
         if scope["method"] == "POST" and content_type(Headers(scope=scope)) in JSON_LINES:
             return limits.bulk_bytes

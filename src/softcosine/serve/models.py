@@ -132,14 +132,6 @@ class DocumentsBody(Body, frozen=True, kw_only=True):
     documents: Annotated[list[NewDocument], Meta(max_length=100_000)]
 
 
-class DeleteBody(Body, frozen=True, kw_only=True):
-    """Documents to delete in one commit: by ids, by a filter, or by both."""
-
-    ids: _Ids | None = None
-    where: _Object | None = None
-    missing_ok: bool = False
-
-
 class Addition(NewDocument, frozen=True, kw_only=True, tag_field="op", tag="add"):
     """A change: add a document, or replace the one of the same id."""
 
@@ -160,23 +152,7 @@ class MetadataUpdate(Body, frozen=True, kw_only=True, tag_field="op", tag="updat
     replace: Annotated[bool, Meta(description="Whether other keys are removed.")] = False
 
 
-class TermWeights(Body, frozen=True, kw_only=True):
-    """The settings of a ``Weighting``."""
-
-    tf: str
-    idf: str
-    k1: float
-    b: float
-
-
-class Reweighting(Body, frozen=True, kw_only=True, tag_field="op", tag="set_weighting"):
-    """A change: other term weights, and another default ranking."""
-
-    weighting: TermWeights
-    ranking: str | None = None
-
-
-Change = Addition | Deletion | MetadataUpdate | Reweighting
+Change = Addition | Deletion | MetadataUpdate
 
 
 class ChangesQuery(Body, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ class Limits:
     query_bytes : int
         Of a JSON body, except of those below.
     change_bytes : int
-        Of a JSON body of similarities, and of documents to delete.
+        Of a JSON body of similarities.
     body_bytes : int
         Of a JSON body of documents, and of a JSON line.
     bulk_bytes : int
