@@ -7,7 +7,6 @@ threads; searches release the interpreter lock.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import wraps
@@ -30,7 +29,6 @@ except ImportError as error:
     raise MissingDependencyError("haystack-ai", "haystack", "A document store") from error
 
 _OTHER_FIELDS = "_haystack"  # metadata key of a document's blob and embeddings
-_TYPES = {bool: "boolean", int: "int", float: "float"}
 _UNFILTERED = {"id", "content", "blob", "score", "embedding", "sparse_embedding"}
 
 _P = ParamSpec("_P")
@@ -107,59 +105,6 @@ class SoftDocumentStore:
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         """Return the number of documents that pass a filter."""
         return self.index.count(where_of(filters))
-
-    def count_unique_metadata_by_filter(
-        self, filters: dict[str, Any], metadata_fields: list[str]
-    ) -> dict[str, int]:
-        """Return how many values each field has in the documents that pass a filter."""
-        found = self.filter_documents(filters)
-        return {
-            name.removeprefix("meta."): len(_unique_values(found, name)) for name in metadata_fields
-        }
-
-    def get_metadata_fields_info(self) -> dict[str, dict[str, str]]:
-        """Return the type of each field: boolean, int, float, or keyword for all else."""
-        types: dict[str, set[str]] = {}
-        for document in self.filter_documents():
-            for name, value in document.meta.items():
-                if value is not None:
-                    types.setdefault(name, set()).add(_TYPES.get(type(value), "keyword"))
-        return {
-            name: {"type": min(own) if len(own) == 1 or own == {"float", "int"} else "keyword"}
-            for name, own in types.items()
-        }
-
-    def get_metadata_field_min_max(self, metadata_field: str) -> dict[str, Any]:
-        """Return the least and the greatest number or string of a field, as ``min`` and ``max``.
-
-        Both are None if the field has none, or has numbers and strings.
-        """
-        found = _unique_values(self.filter_documents(), metadata_field)
-        values = [value for value in found if isinstance(value, int | float | str)]
-        try:
-            return {"min": min(values, default=None), "max": max(values, default=None)}
-        except TypeError:
-            return {"min": None, "max": None}
-
-    def get_metadata_field_unique_values(
-        self,
-        metadata_field: str,
-        search_term: str | None = None,
-        from_: int = 0,
-        size: int = 10,
-        filters: dict[str, Any] | None = None,
-    ) -> tuple[list[Any], int]:
-        """Return a page of the values of a field, ordered as strings, and the number of all.
-
-        With `search_term`, only values that contain it, whatever the case.
-        """
-        values = [
-            value
-            for value in _unique_values(self.filter_documents(filters), metadata_field)
-            if (search_term or "").lower() in str(value).lower()
-        ]
-        values.sort(key=lambda value: (str(value), type(value).__name__))
-        return values[from_ : from_ + size], len(values)
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[Document]:
         """Return the documents that pass a filter, in order of insertion.
@@ -251,10 +196,6 @@ class SoftDocumentStore:
 
     count_documents_async = _in_thread(count_documents)
     count_documents_by_filter_async = _in_thread(count_documents_by_filter)
-    count_unique_metadata_by_filter_async = _in_thread(count_unique_metadata_by_filter)
-    get_metadata_fields_info_async = _in_thread(get_metadata_fields_info)
-    get_metadata_field_min_max_async = _in_thread(get_metadata_field_min_max)
-    get_metadata_field_unique_values_async = _in_thread(get_metadata_field_unique_values)
     filter_documents_async = _in_thread(filter_documents)
     search_async = _in_thread(search)
     write_documents_async = _in_thread(write_documents)
@@ -411,14 +352,6 @@ def _check_date(value: str, operator: str) -> None:
             f"the operator {operator!r} compares with the string {value!r}; Haystack orders "
             "numbers and ISO dates only."
         ) from error
-
-
-def _unique_values(documents: list[Document], field: str) -> list[Any]:
-    """Return the values of a field of meta but None; 1, 1.0, True and "1" are different."""
-    values = (document.meta.get(field.removeprefix("meta.")) for document in documents)
-    return list(
-        {json.dumps(one, sort_keys=True): one for one in values if one is not None}.values()
-    )
 
 
 def _metadata(document: Document) -> dict[str, Any]:
