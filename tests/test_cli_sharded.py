@@ -65,15 +65,25 @@ def test_the_answers_are_those_of_one_index(run, both, arguments):
     [
         ["collection", "pairs", "INDEX", "--min", "0.5", "--json"],
         ["collection", "pairs", "INDEX", "--min", "0.4", "--by", "both", "--json"],
-        ["dedupe", "INDEX", "--min", "0.7", "--json"],
+        ["collection", "pairs", "INDEX", "-k", "3", "--json"],
     ],
 )
 def test_similar_pairs_are_those_of_one_index(run, both, arguments):
+    """Which document of a pair is named first follows the shards."""
     sharded, one = (
-        run(*(path if word == "INDEX" else word for word in arguments)) for path in both
+        {
+            (frozenset([pair["id"], pair["other"]]), round(pair["score"], 9))
+            for pair in map(json.loads, run(*words).splitlines())
+        }
+        for words in ([path if word == "INDEX" else word for word in arguments] for path in both)
     )
     assert sharded == one
-    assert sharded.count("\n") > 2
+    assert len(sharded) > 2
+
+
+def test_near_duplicates_are_found_in_all_shards(run, both):
+    for path in both:
+        assert len(run("dedupe", path, "--min", "0.7", "--json").splitlines()) > 2
 
 
 def test_notes_say_why_nothing_was_found(run, both):

@@ -1,4 +1,4 @@
-"""Similar pairs and groups over shards: those of one index, to the bit."""
+"""Similar pairs and groups over shards: those of one index, in the order of the shards."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ import pytest
 
 import softcosine as sc
 from sharded import built, documents_of, epoch, in_folders
-from softcosine.cluster import all_pairs
-from softcosine.cluster.all_pairs import groups_of_shards, pairs_of_shards
-from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.errors import InvalidInputError
 
 WORDS = ["tea", "coffee", "mug", "kettle", "tyre", "wheel", "road", "bicycle", "flat", "puncture"]
@@ -23,44 +20,63 @@ def texts_of(seed, n):
     return [*texts, *texts[:5], ""]
 
 
+def by_ids(pairs):
+    """Pairs whatever their order; the two directions of a pair differ by rounding."""
+    return {frozenset(pair[:2]): pytest.approx(pair.score, rel=1e-12) for pair in pairs}
+
+
 @pytest.mark.parametrize("by", ["words", "meaning", "both"])
 @pytest.mark.parametrize("n_shards", [1, 2, 5])
 def test_pairs_and_groups_are_those_of_one_index(tmp_path, by, n_shards):
     one = built(tmp_path / "x", texts_of(n_shards, 60), n_shards=n_shards)
-    with ShardedWriter(tmp_path / "x") as writer, one.writer() as whole:
-        for target in (writer, whole):
-            target.add("d3", "tea and a kettle")
-            target.delete("d7")
     options = {"min_similarity": 0.6, "by": by}
-    found = list(pairs_of_shards(tmp_path / "x", **options))
-    assert found == list(one.pairs(**options))
-    assert len(found) > 20
-    for method in ("components", "leaders"):
-        groups = groups_of_shards(tmp_path / "x", method=method, **options)
-        assert groups == one.dedupe(method=method, **options)
+    with sc.ShardedIndex.open(tmp_path / "x") as many:
+        with many.writer() as writer, one.writer() as whole:
+            for target in (writer, whole):
+                target.add("d3", "tea and a kettle")
+                target.delete("d7")
+        found = by_ids(many.pairs(**options))
+        assert found == by_ids(one.pairs(**options))
+        assert len(found) > 20
+        groups, expected = (
+            {frozenset([group.id, *(pair.other for pair in group.others)]) for group in made}
+            for made in (many.dedupe(**options), one.dedupe(**options))
+        )
+        assert groups == expected
+        for group in many.dedupe(method="leaders", **options):
+            assert all(by_ids([pair]).items() <= found.items() for pair in group.others)
 
 
-def test_the_least_similarity_is_reached_in_the_order_of_insertion(tmp_path):
-    one = built(tmp_path / "x", texts_of(1, 80))
-    scores = np.unique([pair.score for pair in one.pairs(min_similarity=0.3)])
-    for least in scores[:: max(1, len(scores) // 20)].tolist():
-        found = list(pairs_of_shards(tmp_path / "x", min_similarity=least))
-        assert found == list(one.pairs(min_similarity=least))
+@pytest.mark.parametrize("ranking", ["soft_cosine", "inner_product"])
+def test_the_nearest_documents_of_each_are_those_of_one_index(tmp_path, ranking):
+    one, seen = built(tmp_path / "x", texts_of(2, 60), n_shards=3), []
+    progress = {"progress": lambda *done: seen.append(done)}
+    with sc.ShardedIndex.open(tmp_path / "x") as many:
+        near, expected = (
+            {id: [pair.score for pair in pairs if pair.id == id] for id in one}
+            for pairs in (
+                list(many.pairs(k=3, ranking=ranking, **progress)),
+                list(one.pairs(k=3, ranking=ranking)),
+            )
+        )
+    for id, scores in near.items():
+        np.testing.assert_allclose(scores, expected[id], rtol=1e-12)
+    assert seen[-1][0] == seen[-1][1]
 
 
 BAD = [
     ("pairs", {"min_similarity": 0}), ("pairs", {"min_similarity": "x"}),
     ("pairs", {"min_similarity": 1.5}), ("pairs", {"min_similarity": 0.5, "by": "sound"}),
     ("pairs", {"min_similarity": 0.5, "threads": 0}), ("dedupe", {"min_similarity": -1}),
+    ("pairs", {"k": 3, "ranking": "soft_bm25"}),
     ("dedupe", {"min_similarity": 2}), ("dedupe", {"method": "friends"}),
     ("dedupe", {"by": "sound"}), ("dedupe", {"threads": "all"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("method", "options"), BAD)
-def test_bad_options_are_refused_at_once_as_by_one_index(tmp_path, monkeypatch, method, options):
+def test_bad_options_are_refused_at_once_as_by_one_index(tmp_path, method, options):
     one = built(tmp_path / "x", texts_of(2, 20))
-    monkeypatch.setattr(all_pairs, "_InsertionOrder", None)
     with sc.ShardedIndex.open(tmp_path / "x") as many:
         said = []
         for index in (one, many):
@@ -68,18 +84,6 @@ def test_bad_options_are_refused_at_once_as_by_one_index(tmp_path, monkeypatch, 
                 getattr(index, method)(**options)
             said.append(str(kept.value))
     assert said[0] == said[1]
-
-
-def test_what_pairs_of_shards_do_not_have_is_said(tmp_path):
-    one, seen = built(tmp_path / "x", texts_of(2, 300)), []
-    with sc.ShardedIndex.open(tmp_path / "x") as many:
-        found = many.pairs(min_similarity=0.8, progress=lambda *done: seen.append(done))
-        assert list(found) == list(one.pairs(min_similarity=0.8))
-        assert seen[-1] == (305 * 304 // 2,) * 2
-        with pytest.raises(InvalidInputError, match="leave out k and ranking"):
-            many.pairs(k=3)
-        with pytest.raises(InvalidInputError, match="leave out k and ranking"):
-            many.pairs(min_similarity=0.5, ranking="inner_product")
 
 
 @pytest.mark.parametrize("by", ["words", "meaning"])

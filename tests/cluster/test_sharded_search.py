@@ -177,10 +177,6 @@ def test_an_index_opened_from_its_folder_equals_one_index(tmp_path):
         assert many.vocabulary == one.vocabulary
         for query in QUERIES:
             assert seen(many.search(query)) == seen(one.search(query))
-        assert list(many.pairs(min_similarity=0.5)) == list(one.pairs(min_similarity=0.5))
-        assert many.dedupe(min_similarity=0.5) == one.dedupe(min_similarity=0.5)
-        with pytest.raises(InvalidInputError, match="leave out k and ranking"):
-            many.pairs(ranking="soft_bm25")
         with many.writer() as writer, one.writer() as other:
             for target in (writer, other):
                 target.add("new", "green tea")

@@ -6,8 +6,6 @@
     The tasks: chunks of the inputs, their counts, the terms of all, coordinates and shards; joblib.
 ``sharded_index.py``, ``sharded_search.py``, ``shards.py``
     `ShardedIndex`; a search over all shards; the documents and the snapshot of all.
-``all_pairs.py``
-    Similar pairs of the documents of all shards.
 ``shard.py``
     One opened shard, and what it answers.
 ``workers.py``, ``ray_workers.py``

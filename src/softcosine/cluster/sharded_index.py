@@ -21,14 +21,10 @@ from softcosine.errors import (
     IndexFormatError,
     InvalidInputError,
 )
+from softcosine.index.directory.folder import FolderDirectory
+from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import checked_reader
-from softcosine.index.near_duplicates.similar import (
-    SimilarGroup,
-    SimilarPairs,
-    check_comparable,
-    check_reachable,
-)
-from softcosine.index.requests import By, FilterRequest, SearchOptions
+from softcosine.index.requests import FilterRequest, SearchOptions
 from softcosine.index.search.matches import Matches, listing
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Listing
@@ -239,27 +235,19 @@ class ShardedIndex(Searchable):
         """Return the number of documents that pass a filter; all documents without a filter."""
         return len(self) if where is None else self.filter(where, k=0).n_matching
 
-    def _pairs(self, **options: Any) -> SimilarPairs:
-        from softcosine.cluster.all_pairs import pairs_of_shards
-
-        if options.pop("k") is not None or options.pop("ranking") != "soft_cosine":
-            raise InvalidInputError(
-                "the nearest documents of each, and pairs by another ranking than soft_cosine, are "
-                "found in one index; leave out k and ranking for all pairs of shards."
-            )
-        return pairs_of_shards(self._comparable("pairs of documents", **options), **options)
-
-    def _groups(self, **options: Any) -> list[SimilarGroup]:
-        from softcosine.cluster.all_pairs import groups_of_shards
-
-        return groups_of_shards(self._comparable("near duplicates", **options), **options)
-
-    def _comparable(self, what: str, *, by: By, min_similarity: float, **_: Any) -> Path:
-        """Return the folder, if documents can be compared there."""
+    def _compared(self, what: str) -> Snapshot:
+        """Return the documents of all shards as one snapshot, shard by shard."""
         folder = self._folder(f"{what} are found in")
-        check_comparable(self._snapshot, by)
-        check_reachable(self._snapshot, min_similarity, by)
-        return folder
+        shards = [
+            FolderDirectory.open(folder / one.folder, checksum=one.checksum)[0]
+            for one in ShardsManifest.read(folder).shards
+        ]
+        first, segments = shards[0], tuple(own for one in shards for own in one.segments)
+        return Snapshot(
+            first.settings, tuple(own for own in segments if own.n_docs), first.S, first.source,
+            first.statistics, generation=0, meaning=first.meaning,
+            stored_pieces=first.stored_pieces,
+        )  # fmt: skip
 
     def writer(self, **options: Any) -> ShardedWriter:
         """Return a writer; this index sees each of its commits.

@@ -20,7 +20,7 @@ from softcosine.index.near_duplicates.all_pairs import (
     pair_documents,
     similar_pairs,
 )
-from softcosine.index.near_duplicates.groups import DuplicateGroup, find_groups
+from softcosine.index.near_duplicates.groups import find_groups
 from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.rankings import Part
@@ -109,7 +109,7 @@ def pairs_of(
     documents, id = compared(snapshot, by, ranking), cache(snapshot.documents.id)
     check_min_score(min_similarity, "min_similarity")
     if ranking == "soft_cosine":
-        check_reachable(snapshot, min_similarity, by)
+        _check_reachable(snapshot, min_similarity, by)
     what = f"min_similarity={min_similarity:g}, k={k}, by={by!r}, ranking={ranking!r}"
     settings: Any = {"min_similarity": min_similarity, "threads": threads, "progress": progress}
     if k is None:
@@ -138,17 +138,12 @@ def groups_of(
 ) -> list[SimilarGroup]:
     """Return groups of near duplicates; see `SoftIndex.dedupe`."""
     documents = compared(snapshot, by)
-    check_reachable(snapshot, min_similarity, by)
+    _check_reachable(snapshot, min_similarity, by)
     groups = find_groups(
         documents, min_similarity=min_similarity, method=method, threads=threads,
         progress=progress,
     )  # fmt: skip
-    return named_groups(groups, snapshot.documents.id)
-
-
-def named_groups(groups: Iterable[DuplicateGroup], id: Callable[[int], str]) -> list[SimilarGroup]:
-    """Return groups with the ids of their documents."""
-    found = []
+    found, id = list[SimilarGroup](), snapshot.documents.id
     for group in groups:
         first = id(group.first)
         members = zip(group.others.tolist(), group.similarities.tolist(), strict=True)
@@ -157,25 +152,7 @@ def named_groups(groups: Iterable[DuplicateGroup], id: Callable[[int], str]) -> 
     return found
 
 
-def check_comparable(snapshot: Snapshot, by: str, ranking: str = "soft_cosine") -> None:
-    """Raise InvalidInputError if documents cannot be compared in this way; see `compared`."""
-    check_choice("by", by, tuple(_SIMILARITIES))
-    if by != "words" and ranking != "soft_cosine":
-        raise InvalidInputError(
-            f"the ranking {ranking} is one of words, and pairs are compared by {by}; leave it out, "
-            "or choose by='words'."
-        )
-    if by != "words" and snapshot.meaning is None:
-        raise no_coordinates()
-    if by != "meaning" and len(snapshot.fields) > 1:
-        names = ", ".join(field.name for field in snapshot.fields)
-        raise InvalidInputError(
-            f"this index has the fields {names}, and pairs are found in one; index the text that "
-            "counts as a single field."
-        )
-
-
-def check_reachable(snapshot: Snapshot, min_similarity: float, by: str) -> None:
+def _check_reachable(snapshot: Snapshot, min_similarity: float, by: str) -> None:
     """Raise InvalidInputError if `min_similarity` exceeds 1, and no similarity does."""
     S = snapshot.S
     definite = S.dominant or (S.scales is not None and not S.settings.get("extended"))
@@ -209,7 +186,20 @@ def compared(
     InvalidInputError
         If they cannot be compared in this way.
     """
-    check_comparable(snapshot, by, ranking)
+    check_choice("by", by, tuple(_SIMILARITIES))
+    if by != "words" and ranking != "soft_cosine":
+        raise InvalidInputError(
+            f"the ranking {ranking} is one of words, and pairs are compared by {by}; leave it out, "
+            "or choose by='words'."
+        )
+    if by != "words" and snapshot.meaning is None:
+        raise no_coordinates()
+    if by != "meaning" and len(snapshot.fields) > 1:
+        names = ", ".join(field.name for field in snapshot.fields)
+        raise InvalidInputError(
+            f"this index has the fields {names}, and pairs are found in one; index the text that "
+            "counts as a single field."
+        )
     masks = [segment.mask for segment in snapshot.segments] if allowed is None else allowed
     own = [segment.coordinates for segment in snapshot.segments]
     known = [

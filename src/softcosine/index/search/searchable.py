@@ -761,15 +761,12 @@ class Searchable:
         ------
         InvalidInputError
         """
-        return self._pairs(
-            min_similarity=min_similarity, k=k, by=by, ranking=ranking, threads=threads,
-            progress=progress,
-        )  # fmt: skip
-
-    def _pairs(self, **options: Any) -> SimilarPairs:
         from softcosine.index.near_duplicates.similar import pairs_of
 
-        return pairs_of(self._snapshot, **options)
+        return pairs_of(
+            self._compared("pairs of documents"), min_similarity=min_similarity, k=k, by=by,
+            ranking=ranking, threads=threads, progress=progress,
+        )  # fmt: skip
 
     def dedupe(
         self,
@@ -796,12 +793,13 @@ class Searchable:
         ------
         InvalidInputError
         """
-        return self._groups(
-            min_similarity=min_similarity, method=method, by=by, threads=threads,
-            progress=progress,
-        )  # fmt: skip
-
-    def _groups(self, **options: Any) -> list[SimilarGroup]:
         from softcosine.index.near_duplicates.similar import groups_of
 
-        return groups_of(self._snapshot, **options)
+        return groups_of(
+            self._compared("near duplicates"), min_similarity=min_similarity, method=method, by=by,
+            threads=threads, progress=progress,
+        )  # fmt: skip
+
+    def _compared(self, what: str) -> Snapshot:
+        """Return the documents that are compared with one another; `what` is for errors."""
+        return self._snapshot
