@@ -11,26 +11,19 @@ from scipy.optimize import Bounds, minimize
 from scipy.sparse import csr_array, issparse
 from scipy.special import log_softmax, softmax
 
-from softcosine._validation import check_choice, check_number, check_whole, refuse_texts
-from softcosine.errors import InvalidInputError, VocabularyMismatchError
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.sklearn.estimator import NotFittedError, Vectors, row_blocks
-from softcosine.sklearn.scikit import (
-    BaseEstimator,
-    OneToOneFeatureMixin,
-    TransformerMixin,
-    check_classification_targets,
-    column_or_1d,
-    validate_data,
-)
-from softcosine.sklearn.similarity import check_names
-from softcosine.space.pair_pattern import PairPattern, coordinates, own_products
+from softcosine._validation import check_choice, check_number, check_whole
+from softcosine.errors import InvalidInputError
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import SoftEstimator, Vectors, row_blocks
+from softcosine.sklearn.scikit import OneToOneFeatureMixin, TransformerMixin
+from softcosine.sklearn.similarity import given_similarity
+from softcosine.space.pair_pattern import PairPattern, own_products
 from softcosine.text.vocabulary import Vocabulary
 
 _Floats = NDArray[np.float64]
 
 
-class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SoftMetric(OneToOneFeatureMixin, TransformerMixin, SoftEstimator):  # type: ignore[misc]
     r"""Term weights and term similarities learned from labels (theory T16).
 
     `fit` makes the cosine of a document x with the centroid c of its class under a matrix M,
@@ -78,9 +71,9 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     array([0.5, 1. , 1. ])
     """
 
-    S_: TermSimilarityMatrix
     term_weights_: NDArray[np.float64]
     classes_: NDArray[Any]
+    _fitted, _call, _non_negative = "term_weights_", "fit(X, y)", True
 
     def __init__(
         self,
@@ -117,9 +110,6 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         VocabularyMismatchError
             If X and S have different numbers of terms.
         """
-        self.__dict__.pop("term_weights_", None)  # unfitted if `fit` fails
-        if y is None:
-            raise InvalidInputError("requires y to be passed, but the target y is None")
         documents, labels = self._labelled(X, y)
         check_number("strength", self.strength, above=0)
         check_number("temperature", self.temperature, above=0)
@@ -158,41 +148,19 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         csr_array or ndarray of shape (n_docs, n_terms), float64
             Sparse if X is.
         """
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError("this SoftMetric is not fitted yet; call fit(X, y) first.")
-        refuse_texts(X, "X")
-        checked = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        documents = coordinates(checked, len(self.term_weights_), "X")
-        weighted = csr_array(documents * self.term_weights_)
+        weighted = csr_array(self._documents(X) * self.term_weights_)
         return weighted if issparse(X) else weighted.toarray()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` was called."""
-        return hasattr(self, "term_weights_")
 
     def __sklearn_tags__(self) -> Any:
         """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
         tags.target_tags.required = True
         return tags
-
-    def _labelled(self, X: Vectors, y: ArrayLike) -> tuple[csr_array, NDArray[Any]]:
-        refuse_texts(X, "X")
-        checked, labels = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(labels)
-        return coordinates(checked, checked.shape[1], "X"), column_or_1d(labels)
 
     def _given(self, n_terms: int) -> TermSimilarityMatrix:
         if self.S is None:
             return TermSimilarityMatrix.identity(Vocabulary.numbered(n_terms))
-        if len(checked_similarity(self.S)) != n_terms:
-            raise VocabularyMismatchError(
-                f"X has {n_terms} terms but S has {len(self.S)}; build both from one vocabulary."
-            )
-        check_names(self.S.vocabulary, getattr(self, "feature_names_in_", None))
-        return self.S
+        return given_similarity(self.S, n_terms, getattr(self, "feature_names_in_", None))
 
     def _maximize(self, parameters: MetricParameters, cosines: CentroidCosines) -> _Floats:
         pull = float(self.strength) / (2.0 * len(cosines.labels))

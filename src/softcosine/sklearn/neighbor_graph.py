@@ -62,6 +62,8 @@ class SoftNeighborsTransformer(SoftTransformer):
 
     neighbors_: SoftNeighbors
     n_samples_fit_: int
+    _non_negative = True
+    _advice = " For others, put SoftCosineTransformer before KNeighborsTransformer."
 
     def __init__(
         self,
@@ -102,24 +104,9 @@ class SoftNeighborsTransformer(SoftTransformer):
         documents = self._documents(X)
         return self.neighbors_.kneighbors_graph(documents, self._n_found, self.mode)
 
-    def __sklearn_tags__(self) -> Any:
-        """Return the estimator tags of scikit-learn."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
-
     @property
     def _n_found(self) -> int:
         return int(self.n_neighbors) + (self.mode == "distance")
-
-    def _documents(self, X: Vectors, *, reset: bool = False) -> csr_array:
-        documents = super()._documents(X, reset=reset)
-        if documents.nnz and documents.data.min() < 0:
-            raise InvalidInputError(
-                "Negative values in data passed to SoftNeighborsTransformer; weights must be 0 or "
-                "more. For others, put SoftCosineTransformer before KNeighborsTransformer."
-            )
-        return documents
 
     def _fit(self, X: csr_array) -> None:
         check_whole("n_neighbors", self.n_neighbors)

@@ -7,12 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
 
-from softcosine._validation import check_whole, is_number, refuse_texts
+from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.index.votes import (
@@ -26,9 +22,8 @@ from softcosine.index.votes import (
     lowered,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.estimator import NotFittedError, Vectors, row_blocks
-from softcosine.sklearn.similarity import built_similarity
-from softcosine.space.norms import checked_matrix
+from softcosine.sklearn.estimator import SoftEstimator, Vectors
+from softcosine.sklearn.scikit import ClassifierMixin
 from softcosine.text.weighting import Weighting
 
 AUTO = "auto"
@@ -36,7 +31,7 @@ _USUAL = VotingGrid()
 _MOST = 1e300  # finite after multiplication by a similarity
 
 
-class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SoftNeighborsClassifier(ClassifierMixin, SoftEstimator):  # type: ignore[misc]
     r"""Classify documents by the votes of their nearest neighbours by soft cosine.
 
     A neighbour y of a document x votes with
@@ -95,11 +90,11 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     """
 
     classes_: NDArray[Any]
-    S_: TermSimilarityMatrix
     neighbors_: SoftNeighbors
     voting_: Voting
     leave_one_out_error_: float
     hub_levels_: NDArray[np.float64]
+    _fitted, _call, _non_negative = "voting_", "fit(X, y)", True
 
     def __init__(
         self,
@@ -141,21 +136,11 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         VocabularyMismatchError
             If X and S have different numbers of terms.
         """
-        self.__dict__.pop("voting_", None)  # unfitted if `fit` fails
-        if y is None:
-            raise InvalidInputError("requires y to be passed, but the target y is None")
+        documents, labels = self._labelled(X, y)
         grid = self._grid()
-        refuse_texts(X, "X")
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
-        documents = self._checked(X)
-        self.classes_, labels = np.unique(column_or_1d(y), return_inverse=True)
-        self._labels = labels.astype(np.int64)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        self.S_ = built_similarity(
-            self.S, None, lambda: row_blocks(documents), self.n_features_in_,
-            names=getattr(self, "feature_names_in_", None), seed=seed,
-        )  # fmt: skip
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        self._labels = numbers.astype(np.int64)
+        self.S_ = self._built(documents)
         self.neighbors_ = SoftNeighbors(self.S_, weighting=self.weighting, n_jobs=self.n_jobs).fit(
             documents
         )
@@ -189,28 +174,17 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         ------
         NotFittedError, InvalidInputError
         """
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                "this SoftNeighborsClassifier is not fitted yet; call fit(X, y) first."
-            )
-        refuse_texts(X, "X")
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        found = self.neighbors_.search(self._checked(X), k=self.n_candidates)
+        documents = self._documents(X)
+        found = self.neighbors_.search(documents, k=self.n_candidates)
         near = lowered(
             Neighborhood.of(found.ids, found.scores), self.hub_levels_, self.voting_.hubness
         )
         n = self.voting_.n_neighbors
         return Neighborhood(near.ids[:, :n], near.scores[:, :n])
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Whether `fit` was called."""
-        return hasattr(self, "voting_")
-
     def __sklearn_tags__(self) -> Any:
         """Return the estimator tags of scikit-learn."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True  # on points that differ in distance, not in angle
         return tags
 
@@ -241,15 +215,6 @@ class SoftNeighborsClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
             return Neighborhood.of(np.empty((n, 0), np.int64), np.empty((n, 0)))
         found = self.neighbors_.search(k=width)
         return Neighborhood.of(found.ids, found.scores)
-
-    def _checked(self, X: Vectors) -> csr_array:
-        documents = checked_matrix(X, self.n_features_in_, "X")
-        if documents.nnz and documents.data.min() < 0:
-            raise InvalidInputError(
-                "Negative values in data passed to SoftNeighborsClassifier; weights must be 0 or "
-                "more."
-            )
-        return documents
 
 
 def _is_auto(value: object) -> bool:

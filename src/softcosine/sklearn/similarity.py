@@ -94,7 +94,12 @@ def built_similarity(
         If S or the vocabulary has another number of terms than the documents.
     """
     if S is not None and not isinstance(S, SimilarityRecipe):
-        return _given(S, vocabulary, n_terms, names)
+        if vocabulary is not None:
+            raise InvalidInputError(
+                "S is given, and so is vocabulary, which only a matrix built here needs; give "
+                "either."
+            )
+        return given_similarity(S, n_terms, names)
     recipe = S or _FROM_DOCUMENTS
     terms = _vocabulary(recipe, vocabulary, n_terms, names)
     if _of_documents(recipe):  # numbers and antonyms need no special treatment
@@ -103,23 +108,18 @@ def built_similarity(
     return made.shrunk() if recipe.scaling == "auto" and made.symmetric else made
 
 
-def _given(
-    S: object, vocabulary: object, n_terms: int, names: NDArray[Any] | None
-) -> TermSimilarityMatrix:
+def given_similarity(S: object, n_terms: int, names: NDArray[Any] | None) -> TermSimilarityMatrix:
+    """Return a matrix after comparing it with the columns of the documents."""
     matrix = checked_similarity(S)
-    if vocabulary is not None:
-        raise InvalidInputError(
-            "S is given, and so is vocabulary, which only a matrix built here needs; give either."
-        )
     if len(matrix) != n_terms:
         raise VocabularyMismatchError(
             f"X has {n_terms} terms but S has {len(matrix)}; build both from one vocabulary."
         )
-    check_names(matrix.vocabulary, names)
+    _check_names(matrix.vocabulary, names)
     return matrix
 
 
-def check_names(vocabulary: Vocabulary, names: NDArray[Any] | None) -> None:
+def _check_names(vocabulary: Vocabulary, names: NDArray[Any] | None) -> None:
     """Raise if the column names are not the terms in the same order."""
     if names is None or vocabulary == Vocabulary.numbered(len(vocabulary)):
         return
@@ -162,5 +162,5 @@ def _vocabulary(
             f"X has {n_terms} terms but the vocabulary has {len(terms)}; build both from one "
             "vocabulary."
         )
-    check_names(terms, names)
+    _check_names(terms, names)
     return terms
