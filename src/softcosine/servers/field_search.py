@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
 
@@ -15,15 +15,14 @@ from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.constraints import all_of, mask_of
 from softcosine.index.requests import ExpandRequest, FirstStage, SearchKeywords, SearchOptions
 from softcosine.index.search.execution import Search
-from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.plan import Plan
-from softcosine.index.search.results import Hit, Hits
+from softcosine.index.search.results import Hits
 from softcosine.index.search.server_query import Words, server_query
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
 from softcosine.servers.http import TooManyClausesError
-from softcosine.servers.text_field import Candidates, TextField
+from softcosine.servers.text_field import TextField
 from softcosine.text.corpus import analyze
 
 _CANDIDATES = 100
@@ -44,8 +43,8 @@ def search_field(
     """Return the best documents by the index among the candidates of a field.
 
     The scores are those of soft BM25 by the index. A candidate that the index lacks gets the score
-    that the index would give its text. If the server stores no texts, all hits have its scores, and
-    `Hits.plan` says so. Nothing is proven: the server has its own statistics and rounds lengths.
+    that the index would give its text; if the server does not store that, it is left out, as
+    `Hits.plan` says. Nothing is proven: the server has its own statistics and rounds lengths.
 
     Parameters
     ----------
@@ -94,20 +93,13 @@ def search_field(
     numbers = snapshot.documents.numbers_of(found.ids)
     hits, scored = _among(numbers, snapshot, query, request), "scored exactly by the index"
     if lacking := [id for id in found.ids if id not in numbers]:
-        texts = field.stored_texts(lacking, timeout=timeout)
-        scored += f" ({len(lacking):,} of them, which it lacks, by their texts)"
-        if len(texts) == len(lacking):
+        if texts := field.stored_texts(lacking, timeout=timeout):
+            scored += f" ({len(texts):,} of them, which it lacks, by their texts)"
             new = _unindexed(snapshot, texts, (*hits.unknown, *hits.outside))
             others = _among(new.documents.numbers_of(lacking), new, query, request)
             hits = _merged(hits, others, snapshot)
-        else:
-            every = structs.replace(request, k=len(found.ids), min_score=0.0)
-            known = _among(numbers, snapshot, query, every)
-            hits = replace(hits, hits=tuple(_by_the_server(known, found, request, snapshot)))
-            scored = (
-                f"scored by the server alone, as {len(lacking) - len(texts):,} of them have no "
-                "text, and are not in the index"
-            )
+        if n_left := len(lacking) - len(texts):
+            scored += f", but {n_left:,} that it lacks and the server has no text of are left out"
     reason = (
         f"{len(sent.words):,} words{' (the server takes no more)' if refused else ''}, "
         f"{len(found.ids):,} candidates of {field.server}, {scored}; "
@@ -159,22 +151,6 @@ def _merged(hits: Hits, others: Hits, snapshot: Snapshot) -> Hits:
     first = _n_numbers(snapshot)
     later = (replace(hit, number=first + hit.number) for hit in others)
     return replace(hits, hits=tuple(sorted((*hits, *later), key=lambda hit: -hit.score)))
-
-
-def _by_the_server(
-    hits: Hits, found: Candidates, request: SearchOptions, snapshot: Snapshot
-) -> Iterator[Hit]:
-    """Yield the candidates with the scores of the server; `hits` are those of the index."""
-    known = {hit.id: hit for hit in hits}
-    lacking = set(found.ids) - set(snapshot.documents.numbers_of(found.ids))
-    for place, (id, score) in enumerate(zip(found.ids, found.scores.tolist(), strict=True)):
-        if score < request.min_score:
-            continue
-        if id in known:
-            yield replace(known[id], score=score)
-        elif id in lacking and request.where is None:
-            number = _n_numbers(snapshot) + place
-            yield Hit(id, score, "", {}, number, None, lambda *_: Snippet("", ()))
 
 
 def _n_numbers(snapshot: Snapshot) -> int:
