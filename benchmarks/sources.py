@@ -146,7 +146,6 @@ def makers(*, all_pairs: bool) -> dict[str, Maker]:
     ngrams, edits = fixed["character n-grams"], fixed["edit distance"]
     joined: dict[str, TermSimilaritySource] = {
         "strongest(English, WordNet path)": sc.strongest(english, wordnet),
-        "mean(English, WordNet path)": sc.mean(english, wordnet),
         "noisy_or(English, WordNet path)": sc.noisy_or(english, wordnet),
         "first(English, WordNet path)": sc.first(english, wordnet),
         "noisy_or(English, PPDB)": sc.noisy_or(english, ppdb),
@@ -167,7 +166,6 @@ def makers(*, all_pairs: bool) -> dict[str, Maker]:
         "texts: PPMI-SVD": texts,
         "texts: regression": lambda a: sc.lab.RegressionSimilarity.fit(a, **learned),
         "first(English, PPMI-SVD)": lambda a: sc.first(english, texts(a)),
-        "mean(English, PPMI-SVD)": lambda a: sc.mean(english, texts(a)),
         **{name: always(source) for name, source in joined.items()},
     }
 

@@ -95,9 +95,6 @@ def makers(
         "first(English, PPMI-SVD)": lambda corpus, _: sc.first(
             english, sc.CooccurrenceSimilarity.fit(corpus)
         ),
-        "mean(English, PPMI-SVD)": lambda corpus, _: sc.mean(
-            english, sc.CooccurrenceSimilarity.fit(corpus)
-        ),
         "first(English, edit distance)": always(sc.first(english, fixed["edit distance"])),
         "noisy_or(English, PPDB × 0.1)": always(
             sc.noisy_or(english, sc.scaled(fixed["PPDB XL"], 0.1))
@@ -165,7 +162,6 @@ def word_similarity(data: Path, encode: Encode | None) -> dict[str, dict[str, An
         "PPDB XL": ppdb,
         "edit distance": sc.EditDistanceSimilarity(),
         "character n-grams": sc.CharacterNgramSimilarity(threshold=0.0),
-        "mean(English, WordNet)": sc.mean(english, wordnet),
         "noisy_or(English, WordNet)": sc.noisy_or(english, wordnet),
         "strongest(English, PPDB)": sc.strongest(english, ppdb),
     }

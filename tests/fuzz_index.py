@@ -50,7 +50,7 @@ from softcosine.index.segment import segment
 from softcosine.index.segment import stored_fields as stored_documents
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix import stored, term_similarity_matrix
-from softcosine.similarity.combine.combined import mean
+from softcosine.similarity.combine.combined import noisy_or
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.thesaurus.concepts import concepts_of_groups
@@ -153,7 +153,7 @@ def _spilled(path: Path) -> None:
 def _learned(path: Path) -> None:
     """Similarities that texts taught, joined with others, and positions."""
     taught = RegressionSimilarity.fit(analyze(TEXTS), min_count=1, threshold=0)
-    source = mean(taught, PairSimilarity([("tyre", "tire", 0.8)]))
+    source = noisy_or(taught, PairSimilarity([("tyre", "tire", 0.8)]))
     index = SoftIndex.create(path, source=source, positions=True)
     _fill(index, [f"{text} {TEXTS[n % 3]}" for n, text in enumerate(TEXTS * 4)], at_once=32)
 

@@ -262,7 +262,7 @@ def test_what_cannot_be_tuned_is_said_in_a_line(run, folder, arguments, message,
     [
         (["--source", "english"], "--settings excludes --source"),
         (["--ranking", "soft_cosine", "--plain"], "excludes --plain and --ranking;"),
-        (["--join", "mean"], "excludes --join;"),
+        (["--join", "first"], "excludes --join;"),
         (["--meaning", 3], "excludes --meaning;"),
     ],
 )

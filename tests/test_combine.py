@@ -11,7 +11,6 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.combine.combined import (
     StrongestSimilarity,
     first,
-    mean,
     scaled,
     strongest,
 )
@@ -28,19 +27,6 @@ def test_strongest_takes_the_greatest(tables: list[Table], k: int) -> None:
     assert square(source).tolist() == expected.tolist()
     check_neighbors(source, expected, k)
     assert source.knows(TERMS).tolist() == np.any([t.knows(TERMS) for t in tables], 0).tolist()
-
-
-@given(several, st.integers(1, 6), st.data())
-def test_mean_weighs_every_part_and_counts_the_unknown_as_zero(
-    tables: list[Table], k: int, data: st.DataObject
-) -> None:
-    weights = [data.draw(st.sampled_from((0.5, 1.0, 2.0))) for _ in tables]
-    source = mean(*tables, weights=weights)
-    total = sum(w * t.S.astype(np.float64) for w, t in zip(weights, tables, strict=True))
-    expected = (total / sum(weights)).astype(np.float32)
-    np.fill_diagonal(expected, 1.0)
-    assert square(source).tolist() == expected.tolist()
-    check_neighbors(source, expected, k)
 
 
 @given(several, st.integers(1, 6))
@@ -66,12 +52,6 @@ def test_scaled_multiplies_all_but_a_terms_similarity_with_itself(table: Table, 
     check_neighbors(source, expected, k)
 
 
-def test_mean_of_equal_weights_is_the_default() -> None:
-    tables = [Table(np.full((6, 6), value, np.float32), [True] * 6) for value in (1.0, 0.5)]
-    assert mean(*tables).similarities(["a"], ["b"]).item() == 0.75
-    assert mean(*tables, weights=[1, 3]).similarities(["a"], ["b"]).item() == 0.625
-
-
 def test_wrong_parts_are_refused() -> None:
     table = Table(np.eye(6, dtype=np.float32), [True] * 6)
     with pytest.raises(InvalidInputError, match="there are no sources"):
@@ -81,14 +61,6 @@ def test_wrong_parts_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="Similarity'>; it must be a term similarity"):
         strongest(table, EmbeddingSimilarity)  # type: ignore[arg-type]
     assert StrongestSimilarity(part for part in (table,)).sources == (table,)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="needed are 1 numbers above 0"):
-        mean(table, weights=[1, 2])
-    with pytest.raises(InvalidInputError, match="numbers above 0"):
-        mean(table, weights=[0.0])
-    with pytest.raises(InvalidInputError, match="needed are 2 numbers above 0, one for each"):
-        mean(table, table, weights=["1", 2])  # type: ignore[list-item]
-    with pytest.raises(InvalidInputError, match="whose sum is finite"):
-        mean(table, table, weights=[1e308, 1e308])
     with pytest.raises(InvalidInputError, match="at most 32"):
         first(*[table] * 33)
     for factor in (0.0, 1.5, float("nan"), "x"):

@@ -31,7 +31,7 @@ TEXTS = ["a flat tyre of a car", "the cat is cold", "hot tea for the cat", "a ti
 recipes = st.just(SimilarityRecipe(sources=())) | st.builds(
     SimilarityRecipe,
     sources=st.sampled_from([None, ("english",), ("texts", "edit-distance")]),
-    combine=st.sampled_from(["strongest", "first", "mean", "noisy-or"]),
+    combine=st.sampled_from(["strongest", "first", "noisy-or"]),
     overrides=st.sampled_from(
         [None, Decisions(), Decisions.of(pinned={("a b", "c"): 0.3}, isolated=['"#'])]
     ),

@@ -16,7 +16,7 @@ from softcosine.lab.phonetic import PhoneticSimilarity
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.lab.snos.source import SnosSimilarity
 from softcosine.lab.syntactic.source import SyntacticSimilarity
-from softcosine.similarity.combine.combined import first, mean, noisy_or, scaled, strongest
+from softcosine.similarity.combine.combined import first, noisy_or, scaled, strongest
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
@@ -186,12 +186,11 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "unguarded": lambda: Guarded(embedding(), antonyms=None, isolate_digits=False),
     "scaled": lambda: scaled(embedding(), 0.5),
     "strongest": lambda: strongest(embedding(), scaled(other_embedding(), 0.75), cooccurrence()),
-    "mean": lambda: mean(embedding(), other_embedding(), weights=[1, 3]),
     "noisy or": lambda: noisy_or(embedding(), other_embedding(), cooccurrence()),
     "decided": lambda: decided(embedding(), DECISIONS),
     "first": lambda: first(other_embedding(), cooccurrence(), embedding()),
     "all together": lambda: Guarded(
-        strongest(first(cooccurrence(), embedding()), scaled(mean(other_embedding()), 0.5)),
+        strongest(first(cooccurrence(), embedding()), scaled(noisy_or(other_embedding()), 0.5)),
         antonyms=Antonyms([("tire", "hot")]),
     ),
     "pairs in terms": lambda: in_terms(pairs(), STEMS),
@@ -447,7 +446,6 @@ def first_has(indices, similarities):
 WRAPPERS = {
     "guarded": guarded,
     "strongest": lambda source: strongest(source, ToySource({})),
-    "mean": lambda source: mean(source, ToySource({})),
     "noisy_or": lambda source: noisy_or(source, ToySource({})),
     "first": lambda source: first(source, ToySource({})),
     "scaled": lambda source: scaled(source, 0.5),

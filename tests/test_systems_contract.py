@@ -91,7 +91,7 @@ SYSTEMS_TO_TEST: dict[str, Callable[[], object]] = {
         "bm25:k1=0.9,b=0.4,method=robertson",
         "soft",
         "soft:encoder=none",
-        "soft:sources=english+edit-distance,join=mean,exponent=2,encoder=none",
+        "soft:sources=english+edit-distance,join=strongest,exponent=2,encoder=none",
         "soft:plain=true",
         "soft:strategy=rows,encoder=none",
         "soft_cosine",

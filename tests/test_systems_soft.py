@@ -76,8 +76,8 @@ def test_by_default_it_is_what_soft_index_does():
         ("soft:sources=edit-distance+english,join=first", {
             "source": sc.first(sc.EditDistanceSimilarity(), sc.EmbeddingSimilarity.english()),
         }),
-        ("soft:sources=edit-distance+english,join=mean", {
-            "source": sc.mean(sc.EditDistanceSimilarity(), sc.EmbeddingSimilarity.english()),
+        ("soft:sources=edit-distance+english,join=strongest", {
+            "source": sc.strongest(sc.EditDistanceSimilarity(), sc.EmbeddingSimilarity.english()),
         }),
     ],
 )  # fmt: skip

@@ -53,7 +53,7 @@ settings_of = st.builds(
         ),
     ),
     sources=st.sampled_from([(), ("english",), ("texts",), ("english", "texts")]),
-    combine=st.sampled_from(["first", "strongest", "mean", "noisy-or"]),
+    combine=st.sampled_from(["first", "strongest", "noisy-or"]),
     exponent=st.sampled_from([1.0, 2.5, 4.0]),
     threshold=st.sampled_from([0.2, 0.3, 0.5]),
     max_neighbors=st.sampled_from([0, 1, 3, 100]),

@@ -59,7 +59,6 @@ _HOMES = {
     "load_encoder": "softcosine.encoders.loading",
     "load_meaning": "softcosine.space.meaning_file",
     "save_meaning": "softcosine.space.meaning_file",
-    "mean": "softcosine.similarity.combine.combined",
     "noisy_or": "softcosine.similarity.combine.combined",
     "origins": "softcosine.similarity.provenance",
     "orthonormal_basis": "softcosine.space.basis",
@@ -109,7 +108,6 @@ if TYPE_CHECKING:
         TermSimilarityMatrix as TermSimilarityMatrix,
     )
     from softcosine.similarity.combine.combined import first as first
-    from softcosine.similarity.combine.combined import mean as mean
     from softcosine.similarity.combine.combined import noisy_or as noisy_or
     from softcosine.similarity.combine.combined import scaled as scaled
     from softcosine.similarity.combine.combined import strongest as strongest

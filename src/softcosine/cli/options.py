@@ -195,7 +195,7 @@ class Sources:
     """How sources of term similarity make a matrix."""
 
     join: str = option(
-        "--join", "How to combine several sources: strongest, mean, noisy-or or first.",
+        "--join", "How to combine several sources: strongest, noisy-or or first.",
         "strongest", "similarity.combine.by_name:JOINS",
     )  # fmt: skip
     decisions: Path | None = option(

@@ -88,7 +88,7 @@ class SimilarityRecipe:
         Names (``"english"``, ``"texts"``, ``"edit-distance"``), files of vectors or synonyms,
         ``KIND:PLACE``, or source objects. By default the source depends on the language of the
         texts. An empty sequence gives S = I.
-    combine : {"strongest", "mean", "noisy-or", "first"}
+    combine : {"strongest", "noisy-or", "first"}
         How the similarities by several sources are joined.
     threshold, exponent : float, optional
         For named sources that compare vectors; by default those of each source.

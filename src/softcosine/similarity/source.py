@@ -108,7 +108,6 @@ _LIBRARY_KINDS = {
     "pairs": "softcosine.similarity.pairs:PairSimilarity",
     "thesaurus": "softcosine.similarity.thesaurus.thesaurus:ThesaurusSimilarity",
     "strongest": "softcosine.similarity.combine.combined:StrongestSimilarity",
-    "mean": "softcosine.similarity.combine.combined:MeanSimilarity",
     "noisy_or": "softcosine.similarity.combine.combined:NoisyOrSimilarity",
     "first": "softcosine.similarity.combine.combined:FirstSimilarity",
     "scaled": "softcosine.similarity.combine.combined:ScaledSimilarity",

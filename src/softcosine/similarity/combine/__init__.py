@@ -1,4 +1,4 @@
 """Joins of several sources into one.
 
-- ``combined.py``: `strongest`, `mean`, `noisy_or`, `first`, `scaled`; ``by_name.py``: their names.
+- ``combined.py``: `strongest`, `noisy_or`, `first`, `scaled`; ``by_name.py``: their names.
 """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
 
-JOINS = ("strongest", "mean", "noisy-or", "first")
+JOINS = ("strongest", "noisy-or", "first")
 
 
 def join_by(name: str) -> Callable[..., TermSimilaritySource]:

@@ -1,4 +1,4 @@
-"""Joins of several sources (theory T14): strongest, mean, noisy-or, first; and scaling of one."""
+"""Joins of several sources (theory T14): strongest, noisy-or, first; and scaling of one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_number, is_number
+from softcosine._validation import check_number
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.checked_answers import known_by, neighbors_by, similarities_by
 from softcosine.similarity.composite import (
@@ -180,11 +180,6 @@ def strongest(*sources: TermSimilaritySource) -> StrongestSimilarity:
     return StrongestSimilarity(sources)
 
 
-def mean(*sources: TermSimilaritySource, weights: Sequence[float] | None = None) -> MeanSimilarity:
-    """Return a source with the weighted mean of the similarities of several sources."""
-    return MeanSimilarity(sources, weights=weights)
-
-
 def noisy_or(*sources: TermSimilaritySource) -> NoisyOrSimilarity:
     """Return a source that joins several sources as independent evidence."""
     return NoisyOrSimilarity(sources)
@@ -302,57 +297,6 @@ class StrongestSimilarity(JoinedSimilarity):
             return parts[0]
         pairs = [part.pairs() for part in parts]
         return self._order.best(among, *pairs, n_terms=len(terms), max_neighbors=max_neighbors)
-
-
-class MeanSimilarity(JoinedSimilarity):
-    """The weighted mean of the similarities of several sources.
-
-    A source that does not know a term counts as 0, so the mean of positive semidefinite matrices is
-    positive semidefinite. Neighbours are exact if those of the joined sources are.
-
-    Parameters
-    ----------
-    sources : sequence of TermSimilaritySource
-        One or more.
-    weights : sequence of float, optional
-        One for each source, above 0; only the proportions matter. Equal by default.
-
-    Raises
-    ------
-    InvalidInputError
-        If a weight is not a number above 0, or there is not one for each source.
-    """
-
-    __slots__ = ("weights",)
-    kind = "mean"
-
-    def __init__(
-        self,
-        sources: Sequence[TermSimilaritySource],
-        *,
-        weights: Sequence[float] | None = None,
-    ) -> None:
-        super().__init__(sources)
-        given = [1.0] * len(self.sources) if weights is None else list(weights)
-        numbers = all(is_number(w) and 0.0 < w < np.inf for w in given)
-        if len(given) != len(self.sources) or not numbers or not sum(map(float, given)) < np.inf:
-            raise InvalidInputError(
-                f"weights are {given}; needed are {len(self.sources)} numbers above 0, one for "
-                "each source, whose sum is finite."
-            )
-        self.weights = tuple(map(float, given))
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, weights={list(self.weights)})"
-
-    def _settings(self) -> dict[str, Any]:
-        return {"weights": list(self.weights)}
-
-    def _join(self, values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        total = np.zeros(len(values[0]))
-        for weight, value in zip(self.weights, values, strict=True):
-            total += weight * value.astype(np.float64)
-        return np.minimum(total / sum(self.weights), 1.0).astype(np.float32)
 
 
 class NoisyOrSimilarity(JoinedSimilarity):
