@@ -261,11 +261,6 @@ def test_startup(benchmark, tmp_path):
     assert set(script.contestants(tmp_path)) >= {"demo, later", "demo, the first time"}
 
 
-def test_corpus_sources(benchmark, texts):
-    rows = benchmark("corpus_sources").race(texts, memory=1 << 16, max_regressed=50, runs=1)
-    assert len(rows) == 4
-
-
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # gensim leaves the file open
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_loading(benchmark, tmp_path):

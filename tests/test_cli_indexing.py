@@ -220,7 +220,6 @@ def test_an_index_that_a_writer_has_open_is_not_replaced(run, folder, options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--memory", FEW, "--source", "snos"], "the source 'snos' must see all texts at once"),
         (["--memory", "1K"], "--memory is '1K'; give a size of at least 1M"),
         (["--field", "text", "--text", "text"], "--field excludes --text"),
         (["--plain", "--join", "first"], "--plain excludes --join"),

@@ -9,17 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.cooccurrence import diagonalize
-from softcosine.similarity.cooccurrence import cooccurrence as factors
-from softcosine.similarity.cooccurrence import cooccurrence as information
-from softcosine.similarity.cooccurrence import counts as company
-from softcosine.similarity.cooccurrence.cooccurrence import (
-    CooccurrenceSimilarity,
-    SparseRows,
-    leading_factors,
-)
+from softcosine.similarity.cooccurrence import counts
+from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity, leading_factors
+from softcosine.similarity.cooccurrence.counts import cooccurrences, frequent
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from toys import two_topics
@@ -108,18 +103,29 @@ def test_terms_of_one_topic_are_similar() -> None:
     assert other.max() == 0.0
 
 
-def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
-    analyzed = analyze(two_topics(20))
-    monkeypatch.setattr(company, "_CHUNK_TERMS", 5)
-    monkeypatch.setattr(information, "_CHUNK_TERMS", 5)
-    monkeypatch.setattr(factors, "_CHUNK", 4)
-    monkeypatch.setattr(factors, "_GRAM_CHUNK", 8)
-    answers = set()
-    for n_cpus in (1, 2, 5):
-        monkeypatch.setenv("SOFTCOSINE_THREADS", str(n_cpus))
-        state = CooccurrenceSimilarity.fit(analyzed, dimensions=4, min_count=2).state()
-        answers.add(b"".join(array.tobytes() for array in state.arrays.values()))
-    assert len(answers) == 1
+@given(corpora, st.integers(1, 3), st.integers(1, 3), st.integers(0, 6), st.integers(1, 9))
+def test_counts_are_those_of_the_definition(
+    documents: list[list[str]], window: int, min_count: int, max_terms: int, at_once: int
+) -> None:
+    running = [word for document in documents for word in document]
+    often = sorted(set(running), key=lambda word: (-running.count(word), word))
+    terms = sorted([w for w in often if running.count(w) >= min_count][:max_terms])
+    place = {term: i for i, term in enumerate(terms)}
+    expected = np.zeros((len(terms), len(terms)), np.int64)
+    for document in documents:
+        for i, a in enumerate(document):
+            for j, b in enumerate(document):
+                if a != b and {a, b} <= {*terms} and abs(i - j) <= window:
+                    expected[place[a], place[b]] += window + 1 - abs(i - j)
+    corpus = analyze(documents)
+    occurrences = np.bincount(corpus.tokens, minlength=len(corpus.vocabulary))
+    kept = frequent(occurrences, corpus.vocabulary, min_count=min_count, max_terms=max_terms)
+    assert [corpus.vocabulary.term(term) for term in kept.tolist()] == terms
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(counts, "_TOKENS", at_once)
+        found = cooccurrences(corpus, kept, window)
+    assert found.toarray().tolist() == expected.tolist()
+    assert found.has_sorted_indices
 
 
 @pytest.mark.parametrize("n_docs", [1, 2, 3, 10])
@@ -190,6 +196,11 @@ def test_progress_counts_to_its_total() -> None:
     assert calls[-1][0] == calls[-1][1]
 
 
+def test_a_corpus_that_is_not_analysed_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"of type list; call fit\(softcosine\.analyze"):
+        CooccurrenceSimilarity.fit(["a b"])  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     "setting",
     [
@@ -212,37 +223,12 @@ def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:
         CooccurrenceSimilarity.fit(analyze(["a b c"]), **setting)  # type: ignore[arg-type]
 
 
-@given(st.integers(1, 9), st.integers(0, 2**32 - 1), st.booleans())
-def test_diagonalize_finds_eigenvalues_and_orthonormal_vectors(
-    n: int, seed: int, deficient: bool
-) -> None:
-    A = np.random.default_rng(seed).standard_normal((n, max(1, n // 2) if deficient else n))
-    A = A @ A.T
-    matrix, vectors = A.copy(), np.empty_like(A)
-    diagonalize(matrix, vectors)
-    values = np.diag(matrix)
-    np.testing.assert_allclose(np.sort(values), np.linalg.eigvalsh(A), atol=1e-10)
-    np.testing.assert_allclose(vectors @ vectors.T, np.eye(n), atol=1e-12)
-    np.testing.assert_allclose(vectors.T @ np.diag(values) @ vectors, A, atol=1e-10)
-
-
-def sparse(dense: Array) -> SparseRows:
-    rows, columns = np.nonzero(dense)
-    starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(dense)))))
-    return SparseRows(
-        starts.astype(np.int64),
-        starts[1:].astype(np.int64),
-        columns.astype(np.int32),
-        dense[rows, columns].astype(np.float32),
-    )
-
-
 def test_leading_factors_give_the_leading_part_of_a_larger_matrix() -> None:
     random = np.random.default_rng(0)
     base = random.standard_normal((60, 3)) * [4.0, 3.0, 2.0]
     noise = random.standard_normal((60, 60)) * 0.05
     A = base @ np.diag([1.0, -1.0, 1.0]) @ base.T + noise + noise.T
-    found = leading_factors(sparse(A), 3).astype(np.float64)
+    found = leading_factors(csr_array(A), 3)
     values, vectors = np.linalg.eigh(A)
     order = np.argsort(-np.abs(values))[:3]
     expected = vectors[:, order] * np.sqrt(np.abs(values[order]))
@@ -252,6 +238,6 @@ def test_leading_factors_give_the_leading_part_of_a_larger_matrix() -> None:
 def test_leading_factors_of_a_matrix_of_lower_rank_are_whole() -> None:
     base = np.random.default_rng(1).standard_normal((40, 2))
     A = base @ base.T
-    found = leading_factors(sparse(A), 12).astype(np.float64)
+    found = leading_factors(csr_array(A), 12).astype(np.float64)
     assert found.shape == (40, 12)
     np.testing.assert_allclose(found @ found.T, A, atol=1e-4)

@@ -43,7 +43,6 @@ _HOMES = {
     "SimilarityRecipe": "softcosine.matrix.recipe",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
     "TermSimilaritySource": "softcosine.similarity.source",
-    "TextStream": "softcosine.text.stream",
     "ThesaurusSimilarity": "softcosine.similarity.thesaurus.thesaurus",
     "Vocabulary": "softcosine.text.vocabulary",
     "Weighting": "softcosine.text.weighting",
@@ -163,7 +162,6 @@ if TYPE_CHECKING:
     from softcosine.space.transforms import unit_documents as unit_documents
     from softcosine.text.analyzer import Analyzer as Analyzer
     from softcosine.text.corpus import analyze as analyze
-    from softcosine.text.stream import TextStream as TextStream
     from softcosine.text.vocabulary import Vocabulary as Vocabulary
     from softcosine.text.weighting import Weighting as Weighting
 

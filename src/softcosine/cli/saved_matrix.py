@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
 
@@ -106,7 +105,7 @@ class SavedMatrix:
     def build(
         self,
         vocabulary: Vocabulary,
-        texts: AnalyzedTexts | TextStream | None = None,
+        texts: AnalyzedTexts | None = None,
         *,
         analyzer: Analyzer | None = None,
         language: str | None = None,

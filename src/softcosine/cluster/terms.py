@@ -13,8 +13,8 @@ from softcosine.cluster.tally import Tally
 from softcosine.errors import DuplicateIdError
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.text.counted_terms import by_frequency, within_df_limits
+from softcosine.text.forms import forms_of
 from softcosine.text.packing import unpack_strings
-from softcosine.text.stream import forms_of
 from softcosine.text.vocabulary import Vocabulary
 
 

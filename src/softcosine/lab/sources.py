@@ -5,23 +5,16 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import MalformedFileError
 from softcosine.similarity.registry import SourceKind, SourceSettings, texts_for
 from softcosine.similarity.source import TermSimilaritySource
 
 
 def _snos(_: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.lab.snos.source import SnosSimilarity
-    from softcosine.text.corpus import AnalyzedTexts
 
-    texts = texts_for("snos", settings)
-    if not isinstance(texts, AnalyzedTexts):
-        raise InvalidInputError(
-            "the source 'snos' must see all texts at once, and these are more than --memory "
-            "allows; give more, or leave it out."
-        )
     return SnosSimilarity.fit(
-        texts,
+        texts_for("snos", settings),
         progress=partial(settings.report, "spreading similarities"),
         **settings.of_cosines(),
     )

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
 Scaling = Literal["auto", "none", "balanced", "definite"]
@@ -240,7 +239,7 @@ class SimilarityRecipe:
 
     def joined(
         self,
-        texts: AnalyzedTexts | TextStream | None = None,
+        texts: AnalyzedTexts | None = None,
         *,
         vocabulary: Vocabulary | None = None,
         language: str | None = None,
@@ -251,10 +250,10 @@ class SimilarityRecipe:
 
         Parameters
         ----------
-        texts : AnalyzedTexts or TextStream, optional
+        texts : AnalyzedTexts, optional
             Needed by sources that learn from texts.
         vocabulary : Vocabulary, optional
-            Of the texts; needed for a stream.
+            Of the texts; needed without them.
         language : str, optional
             Of the texts.
         words : iterable of str, optional
@@ -301,7 +300,7 @@ class SimilarityRecipe:
     def build(
         self,
         vocabulary: Vocabulary,
-        texts: AnalyzedTexts | TextStream | None = None,
+        texts: AnalyzedTexts | None = None,
         *,
         analyzer: Analyzer | None = None,
         language: str | None = None,
@@ -314,7 +313,7 @@ class SimilarityRecipe:
         Parameters
         ----------
         vocabulary : Vocabulary
-        texts : AnalyzedTexts or TextStream, optional
+        texts : AnalyzedTexts, optional
             Needed by the default sources and by sources that learn from texts.
         analyzer : Analyzer, optional
             Analyzer of the terms.

@@ -17,7 +17,6 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
     from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.stream import TextStream
     from softcosine.text.vocabulary import Vocabulary
 
 
@@ -29,10 +28,10 @@ class SourceSettings:
     ----------
     threshold, exponent : float or None
         For sources that compare vectors; None means the default of each source.
-    texts : AnalyzedTexts or TextStream or None
+    texts : AnalyzedTexts or None
         Texts for sources that learn from texts.
     vocabulary : Vocabulary or None
-        Vocabulary of `texts`, if `texts` is a stream.
+        Vocabulary of texts that are not given.
     words : tuple of str or None
         Load the vectors of these words only; None loads all.
     report : callable
@@ -41,7 +40,7 @@ class SourceSettings:
 
     threshold: float | None
     exponent: float | None
-    texts: AnalyzedTexts | TextStream | None
+    texts: AnalyzedTexts | None
     words: tuple[str, ...] | None
     report: Report = silent
     vocabulary: Vocabulary | None = None
@@ -155,7 +154,7 @@ def no_documents() -> InvalidInputError:
     )
 
 
-def texts_for(name: str, settings: SourceSettings) -> Any:
+def texts_for(name: str, settings: SourceSettings) -> AnalyzedTexts:
     """Return the texts to learn from; raise InvalidInputError if there are none."""
     if settings.texts is None:
         raise InvalidInputError(
@@ -237,9 +236,7 @@ def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
         return source
     # Character pairs of one word co-occur in every text.
     assert texts is not None  # else no source was made
-    vocabulary = settings.vocabulary or texts.vocabulary
-    assert vocabulary is not None
-    return pieces_apart(source, vocabulary, segmented=texts.segmented)
+    return pieces_apart(source, texts.vocabulary, segmented=texts.segmented)
 
 
 def kind_named(name: str) -> SourceKind:

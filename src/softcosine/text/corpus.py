@@ -63,6 +63,11 @@ class AnalyzedTexts:
         """Return documents in place of their fields, of which each has `n_fields` in a row."""
         return replace(self, offsets=np.ascontiguousarray(self.offsets[::n_fields]))
 
+    def over(self, vocabulary: Vocabulary) -> AnalyzedTexts:
+        """Return the texts in the term numbers of another vocabulary, -1 for other terms."""
+        numbers = np.append(vocabulary.indices(self.vocabulary), np.int32(-1))
+        return replace(self, vocabulary=vocabulary, tokens=numbers[self.tokens])
+
     def counts(self) -> csr_array:
         """Return the term frequencies of each document.
 

@@ -16,7 +16,6 @@ from softcosine.text.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import BuiltSimilarity
     from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.stream import TextStream
 
 
 class SimilarityBuilder(Protocol):
@@ -33,7 +32,7 @@ class SimilarityBuilder(Protocol):
     def build(
         self,
         vocabulary: Vocabulary,
-        texts: AnalyzedTexts | TextStream | None = None,
+        texts: AnalyzedTexts | None = None,
         *,
         analyzer: Analyzer | None = None,
         language: str | None = None,

@@ -49,7 +49,7 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalysisCache, AnalyzedTexts, analyze
 from softcosine.text.counted_terms import within_df_limits
-from softcosine.text.stream import TextStream, counted_forms
+from softcosine.text.forms import counted_forms
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 
@@ -794,20 +794,20 @@ class PendingCommit:
 
     def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
         """Return S learned from the documents of the first commit."""
-        texts: Iterable[str] | None = self._training_texts
-        if texts is None and self._builder.needs_texts():
-            if not self.settings.texts:
+        analyzed = None
+        if self._builder.needs_texts():
+            texts: Iterable[str] | None = self._training_texts
+            if texts is None and not self.settings.texts:
                 raise InvalidInputError(
                     "this index does not keep the texts that its similarities are learned from; "
                     "make it with keep_texts=True, or name another source."
                 )
-            texts = _StoredTexts(self._segments)
-        counting = vocabulary if self.settings.leaves_terms_out else None
-        stream = None
-        if texts is not None:
-            stream = TextStream(texts, analyzer, vocabulary=counting, memory=self._memory)
+            if texts is None:
+                stored = MergedDocuments(self._segments)
+                texts = (text for _, text, _ in stored.all_documents())
+            analyzed = analyze(texts, analyzer).over(vocabulary)
         made = self._builder.build(
-            vocabulary, stream, analyzer=analyzer, language=self.settings.language,
+            vocabulary, analyzed, analyzer=analyzer, language=self.settings.language,
             report=self._report,
         )  # fmt: skip
         _logger.info(made.note)
@@ -873,13 +873,3 @@ def _without_encoder(weights: Mapping[str, float]) -> Mapping[str, float]:
 def _document_frequencies(entries: Sequence[IndexedSegment], n_terms: int) -> NDArray[np.int64]:
     """Return the number of live documents that contain each term in any field."""
     return document_frequencies([(entry.fields, entry.live) for entry in entries], n_terms)
-
-
-class _StoredTexts(Iterable[str]):
-    """The texts of the live documents of segments; each iteration begins anew."""
-
-    def __init__(self, entries: Sequence[IndexedSegment]) -> None:
-        self._documents = MergedDocuments(entries)
-
-    def __iter__(self) -> Iterator[str]:
-        return (text for _, text, _ in self._documents.all_documents())

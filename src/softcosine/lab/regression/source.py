@@ -14,16 +14,12 @@ from softcosine._threads import takes_threads
 from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
-from softcosine.similarity.cooccurrence.counts import (
-    CooccurrenceCounts,
-    Nearness,
-    cooccurrence_counts,
-)
+from softcosine.similarity.cooccurrence.counts import check_corpus, frequent
+from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.source import check_scale
 
 if TYPE_CHECKING:
     from softcosine.text.corpus import AnalyzedTexts
-    from softcosine.text.stream import TextStream
 
 
 BLOCK = 256  # rows swept together; orders are a multiple of it
@@ -150,7 +146,7 @@ class RegressionSimilarity(LearnedPairs):
     @takes_threads
     def fit(
         cls,
-        corpus: AnalyzedTexts | TextStream,
+        corpus: AnalyzedTexts,
         *,
         penalty: float = 2.0,
         min_count: int = 5,
@@ -166,8 +162,8 @@ class RegressionSimilarity(LearnedPairs):
 
         Parameters
         ----------
-        corpus : AnalyzedTexts or TextStream
-            Result of `analyze`, or texts that exceed the memory, with the same result.
+        corpus : AnalyzedTexts
+            Result of `analyze`.
         penalty : float, default 2.0
             λ above, positive. It is comparable between corpora, because all columns have length 1.
             Larger values bring the result nearer to the cosines of the columns.
@@ -206,10 +202,13 @@ class RegressionSimilarity(LearnedPairs):
         check_number("penalty", penalty, above=0)
         check_choice("precision", precision, _PRECISIONS)
         check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
-        nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
-        with cooccurrence_counts(corpus, nearness) as known:
-            P = _gram(known, penalty, np.dtype(_PRECISIONS[precision]))
-        n_terms = len(known.frequencies)
+        check_corpus(corpus)
+        holds = corpus.counts().astype(bool)
+        kept = frequent(
+            holds.sum(axis=0), corpus.vocabulary, min_count=min_count, max_terms=max_terms
+        )
+        P = _gram(holds[:, kept], penalty, np.dtype(_PRECISIONS[precision]))
+        n_terms, (names, rows) = len(kept), names_of(corpus.vocabulary, kept)
         invert_in_place(P, progress=progress)
         S = best_pairs(
             _averages(P[:n_terms, :n_terms], 1.0 + penalty),
@@ -218,21 +217,20 @@ class RegressionSimilarity(LearnedPairs):
             exponent=exponent,
             max_neighbors=max_neighbors,
         )
-        return cls._of(
-            known.names, known.rows, S, {"penalty": float(penalty), "exponent": float(exponent)}
-        )
+        return cls._of(names, rows, S, {"penalty": float(penalty), "exponent": float(exponent)})
 
 
-def _gram(known: CooccurrenceCounts, penalty: float, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _gram(holds: csr_array, penalty: float, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return XᵀX + lambda I, with rows and columns of the identity up to a multiple of BLOCK."""
-    n = len(known.frequencies)
+    n, frequencies = holds.shape[1], holds.sum(axis=0)
     order = -(-n // BLOCK) * BLOCK
     A = np.zeros((order, order), dtype)
     A.flat[:: order + 1] = 1.0
-    factors = 1.0 / np.sqrt(np.maximum(known.frequencies, 1))
-    for first, last, block in known.pairs.blocks():
-        rows = np.repeat(np.arange(first, last), np.diff(block.indptr))
-        A[rows, block.indices] = block.data * (factors[rows] * factors[block.indices])
+    factors = 1.0 / np.sqrt(np.maximum(frequencies, 1))
+    X = csr_array(holds, dtype=np.float64)
+    together = (X.T @ X).tocoo()
+    rows, columns = together.coords
+    A[rows, columns] = together.data * (factors[rows] * factors[columns])
     A.flat[: n * order : order + 1] = 1.0 + penalty
     return A
 

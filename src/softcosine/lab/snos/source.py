@@ -20,7 +20,7 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.scaling import Lambdas
-from softcosine.similarity.cooccurrence.counts import Nearness
+from softcosine.similarity.cooccurrence.counts import check_corpus, frequent
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.source import check_scale
 from softcosine.storage import checked_path
@@ -254,15 +254,10 @@ class SnosSimilarity(LearnedPairs):
         InvalidInputError
             If a setting is out of range, or the iteration diverges.
         """
-        if not isinstance(corpus, AnalyzedTexts):
-            raise InvalidInputError(
-                f"the corpus is of type {type(corpus).__name__}; call "
-                "fit(softcosine.analyze(texts)), or from_texts(texts)."
-            )
-        nearness = Nearness(None, min_count=min_count, max_terms=max_terms)
+        check_corpus(corpus)
         counts = corpus.counts()
         frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
-        kept = nearness.frequent(frequencies, corpus.vocabulary)
+        kept = frequent(frequencies, corpus.vocabulary, min_count=min_count, max_terms=max_terms)
         names, rows = names_of(corpus.vocabulary, kept)
         B = csr_array(counts[:, kept], dtype=np.float64)
         return cls._learned_from(

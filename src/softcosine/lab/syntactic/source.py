@@ -15,7 +15,7 @@ from softcosine._threads import for_each_chunk
 from softcosine._validation import check_number
 from softcosine.lab.kernels.paths import path_distances
 from softcosine.lab.syntactic.dependency import split_path
-from softcosine.similarity.cooccurrence.pair_counts import row_blocks
+from softcosine.similarity.cooccurrence.counts import row_blocks
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import (
