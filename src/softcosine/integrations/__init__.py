@@ -8,8 +8,8 @@
     `SoftRetriever` of LlamaIndex, and `write_nodes`.
 ``dspy.py``
     `SoftRetriever` of DSPy.
-``mteb.py``, ``beir.py``
-    `SoftSearch`: models for these benchmarks of retrieval.
+``mteb.py``
+    `SoftSearch`: a model for this benchmark of retrieval.
 
 Import the module of your framework; see docs/integrations.md.
 """
