@@ -30,13 +30,10 @@ if find_spec("mcp") is None:
 import mcp_types
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp.server.transport_security import TransportSecuritySettings
 
 from softcosine.mcp.tools import TOOLS, Tools
 
 MAX_CHARACTERS = 1000  # of a text of a hit
-
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 def mcp_server(
@@ -66,7 +63,7 @@ def mcp_server(
     Returns
     -------
     mcp.server.mcpserver.MCPServer
-        ``run()`` serves it over standard input and output; `asgi_app` over HTTP.
+        ``run()`` serves it over standard input and output, ``streamable_http_app()`` over HTTP.
 
     Examples
     --------
@@ -149,40 +146,6 @@ class _Server(MCPServer):  # type: ignore[misc]  # types of mcp are skipped
             content=[mcp_types.TextContent(type="text", text=text)],
             structured_content=json.loads(text),
         )
-
-
-def asgi_app(server: Any, *, path: str = "/mcp", hosts: Sequence[str] | None = ()) -> Any:
-    """Return an ASGI application that serves an MCP server over HTTP, without sessions.
-
-    To mount it in another application, add its ``routes`` to those of the other, and enter
-    ``server.session_manager.run()`` in the other's lifespan.
-
-    Parameters
-    ----------
-    server : MCPServer
-        From `mcp_server`.
-    path : str
-    hosts : sequence of str, or None
-        Host names, with the port if it is not the default one, under which clients may call the
-        server beside those of this machine; requests to others are answered by 421, so that no
-        page of a browser can reach the server by another name. None leaves the check to others.
-
-    Returns
-    -------
-    starlette.applications.Starlette
-    """
-    allowed = [*(f"{host}:*" for host in _LOOPBACK), *_LOOPBACK, *(hosts or ())]
-    security = TransportSecuritySettings(
-        enable_dns_rebinding_protection=hosts is not None,
-        allowed_hosts=allowed,
-        allowed_origins=[f"{scheme}://{host}" for scheme in ("http", "https") for host in allowed],
-    )
-    return server.streamable_http_app(
-        streamable_http_path=path,
-        json_response=True,
-        stateless_http=True,
-        transport_security=security,
-    )
 
 
 def _schema(kind: Any) -> dict[str, Any]:

@@ -59,10 +59,15 @@ def _made(catalog: Catalog) -> tuple[Any, ASGIApp]:
 
     The package takes a second to import, at the first request.
     """
-    from softcosine.mcp.server import asgi_app, mcp_server
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from softcosine.mcp.server import mcp_server
 
     tools = mcp_server(_Indexes(catalog))
-    return tools, asgi_app(tools, path="/mcp", hosts=None)  # the server checks the host
+    unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # `Intake` does
+    return tools, tools.streamable_http_app(
+        json_response=True, stateless_http=True, transport_security=unchecked
+    )
 
 
 @route("POST", "/mcp")
