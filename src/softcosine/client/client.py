@@ -249,7 +249,7 @@ class RemoteIndex(IndexCalls, Blocking):
         Parameters
         ----------
         if_match : str, optional
-            See `add`.
+            A commit; if it is not the last one, nothing is changed.
         """
         return RemoteWriter(self._client, self._path, if_match)
 

@@ -118,19 +118,6 @@ class WriterCalls(Writing):
             commit.
         InvalidInputError, UnknownDocumentError, IndexLockedError, PermissionError
         """
-        return await self.sent(refresh)
-
-    def rollback(self) -> None:
-        """Drop the changes since the last commit."""
-        self._lines.clear()
-
-    def close(self) -> None:
-        """Drop the changes since the last commit, and take no more."""
-        self._lines.clear()
-        self._open = False
-
-    async def sent(self, refresh: bool | None = None) -> Changed:
-        """Send the changes; see `commit`."""
         self._check_open()
         check_flag("refresh", refresh, optional=True)
         params = None if refresh is None else {"refresh": str(refresh).lower()}
@@ -142,6 +129,15 @@ class WriterCalls(Writing):
         if self._if_match is not None:
             self._if_match = changed.commit
         return changed
+
+    def rollback(self) -> None:
+        """Drop the changes since the last commit."""
+        self._lines.clear()
+
+    def close(self) -> None:
+        """Drop the changes since the last commit, and take no more."""
+        self._lines.clear()
+        self._open = False
 
     def _collect(self, op: str, **change: Any) -> None:
         self._check_open()
@@ -335,100 +331,6 @@ class IndexCalls:
         return await self._exchange.ask(Record, "GET", self._path)
 
     @call
-    async def add(
-        self,
-        id: str,
-        text: Text,
-        metadata: Mapping[str, Any] | None = None,
-        *,
-        if_match: str | None = None,
-    ) -> Changed:
-        """Add a document, or replace the one with the same id, and commit.
-
-        Parameters
-        ----------
-        id, text, metadata
-            See `IndexWriter.add`.
-        if_match : str, optional
-            A commit; if it is not the last one, nothing is changed.
-
-        Raises
-        ------
-        ProblemError
-            With the kind ``changed-meanwhile``, if there is another commit.
-        InvalidInputError, IndexLockedError, PermissionError
-        """
-        changes = self._changes(if_match)
-        changes.add(id, text, metadata)
-        return await changes.sent()
-
-    @call
-    async def add_many(
-        self,
-        ids: Iterable[str],
-        texts: Iterable[Text],
-        metadata: Iterable[Mapping[str, Any] | None] | None = None,
-        *,
-        if_match: str | None = None,
-    ) -> Changed:
-        """Add or replace documents in one commit, or none of them; see `add`.
-
-        The request is held in memory; for millions of documents, call it several times.
-        """
-        changes = self._changes(if_match)
-        changes.add_many(ids, texts, metadata)
-        return await changes.sent()
-
-    @call
-    async def delete(
-        self,
-        id: str | Sequence[str] | None = None,
-        *,
-        where: Mapping[str, Any] | None = None,
-        missing_ok: bool = False,
-        if_match: str | None = None,
-    ) -> int:
-        """Delete a document, several, or all that pass a filter, and commit.
-
-        Parameters
-        ----------
-        id : str or list of str, optional
-        where, missing_ok
-            See `IndexWriter.delete`.
-        if_match : str, optional
-            See `add`.
-
-        Returns
-        -------
-        int
-            Number of documents deleted.
-
-        Raises
-        ------
-        UnknownDocumentError
-            If no document has an id and `missing_ok` is false; nothing is deleted.
-        InvalidInputError
-        """
-        changes = self._changes(if_match)
-        for one in [id] if id is None or isinstance(id, str) else dict.fromkeys(id):
-            changes.delete(one, where=where, missing_ok=missing_ok)
-        return (await changes.sent()).deleted
-
-    @call
-    async def update_metadata(
-        self,
-        id: str,
-        metadata: Mapping[str, Any],
-        *,
-        replace: bool = False,
-        if_match: str | None = None,
-    ) -> Changed:
-        """Change the metadata of a document, and commit; see `IndexWriter.update_metadata`."""
-        changes = self._changes(if_match)
-        changes.update_metadata(id, metadata, replace=replace)
-        return await changes.sent()
-
-    @call
     async def similarities(self) -> dict[str, Any]:
         """Return the decisions about words: ``decisions``, and ``lines`` as in a file of them."""
         return await self._exchange.ask(Record, "GET", f"{self._path}/similarities")
@@ -456,12 +358,18 @@ class IndexCalls:
         remove : iterable of (word, other)
             Pairs whose decisions are taken back.
         if_match : str, optional
-            See `add`.
+            A commit; if it is not the last one, nothing is changed.
 
         Returns
         -------
         dict
             As `similarities`.
+
+        Raises
+        ------
+        ProblemError
+            With the kind ``changed-meanwhile``, if there is another commit.
+        InvalidInputError, IndexLockedError, PermissionError
         """
         body = {
             "pin": [{**_pair(pair), "similarity": value} for pair, value in (pin or {}).items()],
@@ -528,9 +436,6 @@ class IndexCalls:
                 else:
                     raise error_of(record, self._exchange.address)
         return found
-
-    def _changes(self, if_match: str | None) -> WriterCalls:
-        return WriterCalls(self._client, self._path, if_match)
 
     def _document(self, id: str) -> str:
         if not checked_id(id):
