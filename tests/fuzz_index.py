@@ -220,9 +220,7 @@ class _Deeds:
 
     def _options(self) -> dict[str, object]:
         choose = self.random.choice
-        order: dict[str, object] = choose(
-            ({}, {}, {"exact_first": True}, {"mmr": 0.5}, {"sort": choose(SORTS)})
-        )
+        order: dict[str, object] = choose(({}, {}, {"mmr": 0.5}, {"sort": choose(SORTS)}))
         return order | {
             "k": choose((1, 3, 10, 100)), "offset": choose((0, 0, 1)), "ranking": choose(RANKINGS),
             "where": choose((None, None, *FILTERS)), "fill": choose((False, True)),

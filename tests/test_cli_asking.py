@@ -254,11 +254,6 @@ def test_a_query_that_begins_like_an_option_is_told_how_to_be_given(run, folder)
     assert "after --" not in run("info", folder, "-tyre", code=2)
 
 
-def test_exact_answers_come_first_when_asked(run, folder):
-    first = found(run, "search", folder, "tyre bicycle", "--exact-first")
-    assert set(first[:2]) == {"bike", "bike2"}
-
-
 def test_pages_go_on_where_the_last_ended(run, folder):
     whole = json.loads(run("search", folder, "tyre tea", "--json"))["hits"]
     record = json.loads(run("search", folder, "tyre tea", "-k", 2, "--offset", 2, "--json"))

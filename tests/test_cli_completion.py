@@ -59,7 +59,7 @@ def test_an_installed_completion_completes_commands_options_and_values_in_bash(b
     )
     assert bash(complete.format("softcosine se")).split() == ["search", "serve", "server"]
     assert bash(complete.format("softcosine similarity bu")).split() == ["build"]
-    assert bash(complete.format("softcosine search --exa")).split() == ["--exact-first"]
+    assert bash(complete.format("softcosine search --mea")).split() == ["--meaning"]
     assert bash(complete.format("softcosine search faq")).split() == ["faq.index"]
     assert bash(complete.format("softcosine search bi")).split() == []  # bash completes files
     told = bash(complete.format("softcosine search faq.index tea --ranking soft_t"))

@@ -54,7 +54,6 @@ SEARCHES = [
     {"sort": "x"},
     {"mmr": 0.5},
     {"fill": True},
-    {"exact_first": True},
     {"where": {"x": None}},
     {"query": "grene coffee"},
     {"first_stage": 3},

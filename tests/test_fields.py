@@ -299,7 +299,6 @@ def test_segments_and_files_change_no_bit(example_folder, texts, query, size):
     for asked in (query, f'"{query}"', f"{query} +tea -car"):
         for asking in (
             {"syntax": True},
-            {"exact_first": True},
             {"k": 2, "offset": 1},
             {"expand": False},
         ):
@@ -393,7 +392,6 @@ def test_fields_without_words_find_nothing(n_docs, ranking, tmp_path):
         assert len(one) == n_docs
         assert not one.search("tea")
         assert not one.search('"green tea" -car', syntax=True)
-        assert not one.search("tea", exact_first=True)
 
 
 @pytest.mark.parametrize(

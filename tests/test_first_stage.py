@@ -272,7 +272,7 @@ def test_a_search_in_two_stages_is_an_option_of_searches():
     for stage in (0, 32, FirstStage(None), FirstStage(4, 7)):
         for options in (
             *({"syntax": True}, {"offset": 3}, {"where": {"n": 1}}, {"ranking": "soft_cosine"}),
-            *({"exact_first": True}, {"mmr": 0.5}, {"min_score": 0.5}, {"expand": False}),
+            *({"mmr": 0.5}, {"min_score": 0.5}, {"expand": False}),
         ):
             for query in ("flat tyre", "+flat tyre -moon", ["flat", "wheel"], "zzz", ""):
                 hits = index.search(query, k=5, first_stage=stage, **options)

@@ -169,11 +169,8 @@ def test_searches_sort_and_count_all_documents_that_match(
 
 
 @given(sorted_collections(), asking, sorts, st.sampled_from([1, 2, None]))
-def test_exact_answers_first_are_counted_and_batches_are_the_same(documents, query, sort, threads):
+def test_counted_batches_are_the_same(documents, query, sort, threads):
     index = cut_index(documents, 2)
-    first = index.search(spelled(query), k=2, exact_first=True, facets=FACETS)
-    assert first.hits == index.search(spelled(query), k=2, exact_first=True).hits
-    assert first.facets == index.search(spelled(query), facets=FACETS).facets
     asked = {"k": 2, "sort": sort, "facets": FACETS}
     batch = index.search_batch([spelled(query), "a b"], threads=threads, **asked)
     assert batch == [index.search(text, **asked) for text in (spelled(query), "a b")]
@@ -253,7 +250,7 @@ def test_facets_keep_apart_what_is_not_equal():
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"sort": "year"}, {"mmr": 0.5}, {"fill": True}, {"exact_first": True}, {"offset": 1}],
+    [{}, {"sort": "year"}, {"mmr": 0.5}, {"fill": True}, {"offset": 1}],
 )
 def test_facets_may_be_counted_without_documents(index, settings):
     for query in ("tea coffee", "+tea", "nothing of it"):
@@ -299,17 +296,9 @@ def test_what_makes_no_sense_is_refused(index, settings, message):
         index.search("tea", **settings)
 
 
-@pytest.mark.parametrize(
-    "orders",
-    [
-        {"sort": "a", "exact_first": True},
-        {"sort": "a", "mmr": 0.5},
-        {"exact_first": True, "mmr": 1},
-    ],
-)
-def test_answers_have_one_order(index, orders):
-    with pytest.raises(InvalidInputError, match="sort, exact_first and mmr are orders"):
-        index.search("tea", **orders)
+def test_answers_have_one_order(index):
+    with pytest.raises(InvalidInputError, match="sort and mmr are orders"):
+        index.search("tea", sort="a", mmr=0.5)
     assert index.search("tea", mmr=0.5, facets=["year"]).facets["year"] == ((2000, 1), (2003, 1))
 
 

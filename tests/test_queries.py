@@ -124,10 +124,9 @@ def meets(text, query):
 
 
 def plain_answer(index, documents, query, *, k=10, offset=0, min_score=0.0, where=None,
-                 exact_first=False, ranking="soft_bm25", expand=True):  # fmt: skip
+                 ranking="soft_bm25", expand=True):  # fmt: skip
     """What a search must give, document by document: numbers and scores."""
     asked = {term for term, n in zip(TERMS, counts_of(query), strict=True) if n}
-    there = asked & {word for text in documents.texts for word in text.split()}
     found = []
     for number, text in enumerate(documents.texts):
         score = index.explain(written(query), str(number), ranking=ranking, syntax=True).score
@@ -139,8 +138,8 @@ def plain_answer(index, documents, query, *, k=10, offset=0, min_score=0.0, wher
             and (where is None or Where.parse(where).matches(documents.metadata[number] or {}))
             and (expand or asked & held)
         ):
-            found.append((exact_first and not there <= held, -score, number))
-    return [(number, -score) for _, score, number in sorted(found)][offset : offset + k]
+            found.append((-score, number))
+    return [(number, -score) for score, number in sorted(found)][offset : offset + k]
 
 
 def answer(hits):
@@ -149,15 +148,13 @@ def answer(hits):
 
 @examples(max_examples=150 if JIT else 10)
 @given(
-    collections(), queries, wheres, st.sampled_from(RANKINGS), st.booleans(), st.booleans(),
+    collections(), queries, wheres, st.sampled_from(RANKINGS), st.booleans(),
     st.sampled_from([0.0, 0.5, 1.5]), st.sampled_from([1, 2, 10]), st.sampled_from([0, 0, 1, 3]),
 )  # fmt: skip
-def test_every_demand_is_met(
-    documents, query, where, ranking, exact_first, expand, min_score, k, offset
-):
+def test_every_demand_is_met(documents, query, where, ranking, expand, min_score, k, offset):
     index = documents.index(ranking=ranking)
     asked = {
-        "where": where, "exact_first": exact_first, "expand": expand, "min_score": min_score,
+        "where": where, "expand": expand, "min_score": min_score,
         "k": k, "offset": offset,
     }  # fmt: skip
     hits = index.search(written(query), syntax=True, **asked)
@@ -176,22 +173,21 @@ def test_every_demand_is_met(
     collections(),
     st.lists(queries, max_size=5),
     wheres,
-    st.booleans(),
     st.sampled_from([1, 2, None]),
 )
 def test_a_batch_of_demanding_queries_gives_what_single_searches_give(
-    documents, many, where, exact_first, threads
+    documents, many, where, threads
 ):
     index = documents.index()
-    asked = {"where": where, "exact_first": exact_first, "k": 3}
+    asked = {"where": where, "k": 3}
     alone = [index.search(written(query), syntax=True, **asked) for query in many]
     assert index.search_batch(map(written, many), threads=threads, syntax=True, **asked) == alone
 
 
-@given(collections(), queries, wheres, st.booleans(), st.integers(1, 4))
-def test_pages_make_up_the_whole(documents, query, where, exact_first, size):
+@given(collections(), queries, wheres, st.integers(1, 4))
+def test_pages_make_up_the_whole(documents, query, where, size):
     index = documents.index()
-    asked = {"where": where, "exact_first": exact_first}
+    asked = {"where": where}
     whole = index.search(written(query), syntax=True, k=99, **asked)
     pages = [
         index.search(written(query), syntax=True, k=size, offset=offset, **asked)
@@ -222,12 +218,10 @@ def cut_index(documents, size, **settings):
 
 @given(
     collections(), st.lists(queries, min_size=1, max_size=3), wheres, st.sampled_from(RANKINGS),
-    st.booleans(), st.sampled_from([1, 2, 3]), st.sets(st.integers(0, 6)),
+    st.sampled_from([1, 2, 3]), st.sets(st.integers(0, 6)),
 )  # fmt: skip
-def test_segments_and_deletions_change_no_bit(
-    documents, many, where, ranking, exact_first, size, gone
-):
-    asked = {"where": where, "exact_first": exact_first, "k": 3}
+def test_segments_and_deletions_change_no_bit(documents, many, where, ranking, size, gone):
+    asked = {"where": where, "k": 3}
     whole, cut = documents.index(ranking=ranking), cut_index(documents, size, ranking=ranking)
     assert len(cut.snapshot.segments) == -(-len(documents.texts) // size)
     for query in map(written, many):
@@ -252,16 +246,16 @@ def test_segments_and_deletions_change_no_bit(
 
 @examples(max_examples=10)
 @given(
-    collections(), st.lists(queries, min_size=1, max_size=3), wheres, st.booleans(),
+    collections(), st.lists(queries, min_size=1, max_size=3), wheres,
     st.sampled_from([1, 3, 99]),
 )  # fmt: skip
-def test_a_saved_index_answers_to_the_bit(example_folder, documents, many, where, exact, size):
+def test_a_saved_index_answers_to_the_bit(example_folder, documents, many, where, size):
     index = documents.index()
     path = example_folder() / "index"
     cut_index(documents, size).save(path)
     opened = SoftIndex.open(path)
     for query in map(written, many):
-        asked = {"where": where, "exact_first": exact, "k": 4, "offset": 1}
+        asked = {"where": where, "k": 4, "offset": 1}
         assert opened.search(query, syntax=True, **asked) == index.search(
             query, syntax=True, **asked
         )
@@ -343,9 +337,8 @@ def test_odd_queries_find_what_they_say(query, found):
     with patch.object(segments_of, "MAX_DOCS", 2):
         cut = flat_index()
     assert sorted(hit.number for hit in cut.search(query, syntax=True)) == found
-    for exact_first in (True, False):
-        hits = index.search(query, exact_first=exact_first, expand=False, syntax=True)
-        assert sorted(hit.number for hit in hits) == found
+    hits = index.search(query, expand=False, syntax=True)
+    assert sorted(hit.number for hit in hits) == found
 
 
 def test_syntax_can_be_left_to_plain_text():
@@ -375,25 +368,6 @@ def test_a_weight_counts_as_so_many_mentions(documents, ranking, weight):
     assert {hit.number for hit in heavy} == {hit.number for hit in index.search("apple bus", k=99)}
 
 
-def test_exact_answers_come_first_whatever_their_score():
-    index = SoftIndex.from_texts(
-        ["tea tea tea", "tea and a very long text on coffee", "coffee", "cocoa", "juice"],
-        analyzer=Analyzer(), source=ToySource({("tea", "coffee"): 0.5, ("coffee", "cocoa"): 0.9}),
-        ranking="soft_cosine", weighting=RAW,
-    )  # fmt: skip
-    assert index.search("tea coffee").ids == ["2", "0", "1", "3"]
-    assert index.search("tea coffee", exact_first=True).ids == ["1", "2", "0", "3"]
-    assert index.search("tea coffee nobody", exact_first=True).ids == ["1", "2", "0", "3"]
-    assert index.search("tea coffee", exact_first=True, k=1).ids == ["1"]
-    assert index.search("tea coffee", exact_first=True, k=2, offset=1).ids == ["2", "0"]
-    # Nobody speaks of juice any more, so it does not count.
-    gone = without(index, {4})
-    assert gone.search("tea coffee juice", exact_first=True).ids[0] == "1"
-    # Nothing that documents have: as without.
-    assert gone.search("juice", exact_first=True) == gone.search("juice")
-    assert not index.search("nobody", exact_first=True)
-
-
 def test_words_too_rare_to_be_indexed_are_held_by_nobody():
     index = SoftIndex.from_texts(
         ["tea rare", "tea", "tea"], analyzer=Analyzer(), plain=True, min_df=2
@@ -401,7 +375,6 @@ def test_words_too_rare_to_be_indexed_are_held_by_nobody():
     assert not index.search("tea +rare", syntax=True)
     assert not index.search('tea "rare"')
     assert len(index.search("tea -rare", syntax=True)) == 3
-    assert len(index.search("tea rare", exact_first=True)) == 3
 
 
 def test_a_phrase_needs_texts_or_positions():
@@ -515,7 +488,6 @@ def test_hits_say_how_they_were_found():
     cases = [
         ("tyre", {}, "terms", "a single query"),
         ("+tyre flat", {"syntax": True}, "terms", "a single query"),
-        ("tyre flat", {"exact_first": True}, "terms", "a single query"),
         ("tyre", {"expand": False}, "sharing", "share a term"),
         ("nobody", {}, "nothing", "no document has a term"),
         ("", {}, "nothing", "no document has a term"),
@@ -597,8 +569,6 @@ def test_pairs_of_words_as_terms_change_no_demand():
     assert sorted(index.search('"flat tyre"').ids) == ["0"]
     assert sorted(index.search("+flat +tyre", syntax=True).ids) == ["0", "1", "2"]
     assert sorted(index.search("flat -tyre", syntax=True).ids) == ["4"]
-    # The pair is a term too, and only these documents have it (stop words left out).
-    assert index.search("flat tyre", exact_first=True).ids[:2] == ["0", "2"]
 
 
 @pytest.mark.parametrize(
@@ -608,9 +578,9 @@ def test_no_character_is_too_odd_for_a_query(query, tmp_path):
     index = flat_index()
     index.save(tmp_path / "index")
     for one in (index, SoftIndex.open(tmp_path / "index")):
-        hits = one.search(query, exact_first=True)
+        hits = one.search(query)
         assert {hit.number for hit in hits} <= {0, 1, 2, 5}
-        assert hits == index.search(query, exact_first=True)
+        assert hits == index.search(query)
 
 
 # --- Plain questions ----------------------------------------------------------------------------

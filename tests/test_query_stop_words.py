@@ -74,12 +74,6 @@ def test_all_words_count_on_request():
         assert score is None or (("0", one.score) in score)
 
 
-def test_exact_first_does_not_ask_for_stop_words():
-    assert index.search("tea of my wheel", exact_first=True).ids == (
-        index.search("tea wheel", exact_first=True).ids
-    )
-
-
 def test_the_language_of_the_index_says_which_words_they_are():
     texts = ["Wie flicke ich den Reifen an dem Rad?", "Der Tee ist kalt", "Was ist das?"]
     german = SoftIndex.from_texts(texts, language="german")

@@ -88,7 +88,7 @@ def test_every_option_has_a_line_of_explanation(kind):
         ({"where": [1]}, r"where is \[1\]; it must be a mapping, or None"),
         ({"kk": 1}, "no option 'kk'; there are .*offset"),
         ({"first_stage": {"terms": -1}}, "first_stage is .*must be a whole number"),
-        ({"sort": "a", "mmr": 0.5}, "sort, exact_first and mmr"),
+        ({"sort": "a", "mmr": 0.5}, "sort and mmr"),
     ],
 )
 def test_a_wrong_option_is_named_with_what_is_needed(options, message):

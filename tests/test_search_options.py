@@ -73,8 +73,6 @@ class TestFill:
         ]
         assert index.search("tea +wheel", syntax=True, k=20, fill=True).ids == ["5", "3"]
         assert index.search("-tea", syntax=True, k=20, fill=True).ids == ["2", "3", "5", "7", "8"]
-        first = index.search("green tea", k=20, fill=True, exact_first=True)
-        assert first.ids == ["1", "6", "4", "0", "2", "3", "5", "7", "8"]
 
     def test_a_least_score_above_0_leaves_documents_of_0_out(self):
         index = plain_index()
@@ -243,5 +241,5 @@ class TestMarginalRelevance:
             plain_index().search("tea", mmr=mmr)
 
     def test_two_orders_exclude_each_other(self):
-        with pytest.raises(InvalidInputError, match="sort, exact_first and mmr are orders"):
-            plain_index().search("tea", mmr=0.5, exact_first=True)
+        with pytest.raises(InvalidInputError, match="sort and mmr are orders"):
+            plain_index().search("tea", mmr=0.5, sort="n")

@@ -94,7 +94,7 @@ def opened(tmp_path_factory):
 
 def check(one, many):
     for options in (
-        {}, {"mmr": 0.5}, {"exact_first": True, "first_stage": 2}, {"sort": "n", "facets": ["tag"]},
+        {}, {"mmr": 0.5}, {"first_stage": 2}, {"sort": "n", "facets": ["tag"]},
     ):  # fmt: skip
         for own, other in zip(
             many.search_batch(QUERIES, **options), one.search_batch(QUERIES, **options), strict=True

@@ -58,9 +58,7 @@ OPTIONS = st.fixed_dictionaries(
         "keep_stop_words": st.booleans(),
         "max_terms": st.sampled_from([None, 2]),
         "facets": st.sampled_from([[], ["tag"], ["n", "list"]]),
-        "order": st.sampled_from(
-            [{}, {"exact_first": True}, {"mmr": 0.4}, {"sort": "n"}, {"sort": ["-n", "tag"]}]
-        ),
+        "order": st.sampled_from([{}, {"mmr": 0.4}, {"sort": "n"}, {"sort": ["-n", "tag"]}]),
         "first_stage": st.sampled_from([None, 0, 2, sc.FirstStage(None, 3), sc.FirstStage(1, 2)]),
         "meaning": st.sampled_from([None, 0.0, 3.0]),
     },
@@ -329,7 +327,6 @@ def test_a_slow_shard_is_named_and_the_others_answer():
         for options in (
             {},
             {"mmr": 0.5},
-            {"exact_first": True},
             {"sort": "n"},
             {"fill": True},
             {"first_stage": 2},

@@ -23,9 +23,9 @@ def index():
 
 
 def test_passages_are_the_hits_of_the_index(index):
-    hits = index.search("flat tyre", k=2, where={"n": {"<": 3}}, exact_first=True)
+    hits = index.search("flat tyre", k=2, where={"n": {"<": 3}}, expand=False)
     retriever = SoftRetriever(index, k=5, where={"n": {"<": 3}})
-    assert retriever("flat tyre", k=2, exact_first=True) == [
+    assert retriever("flat tyre", k=2, expand=False) == [
         Passage(hit.text, hit.id, hit.score, hit.metadata) for hit in hits
     ]
 

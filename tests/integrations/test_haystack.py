@@ -148,8 +148,8 @@ def test_a_retriever_gives_the_hits_of_the_index(store):
     retriever = SoftRetriever(
         store, filters={"field": "meta.n", "operator": "<", "value": 2}, top_k=1
     )
-    hits = store.index.search("flat tyre", k=4, where={"n": {"<": 2}}, exact_first=True)
-    found = retriever.run("flat tyre", top_k=4, options={"exact_first": True})["documents"]
+    hits = store.index.search("flat tyre", k=4, where={"n": {"<": 2}}, expand=False)
+    found = retriever.run("flat tyre", top_k=4, options={"expand": False})["documents"]
     assert [(one.id, one.score) for one in found] == [(hit.id, hit.score) for hit in hits]
     assert len(retriever.run("flat tyre")["documents"]) == 1
     other = {"field": "meta.n", "operator": ">", "value": 0}

@@ -56,9 +56,9 @@ def found(results):
 
 def test_a_retriever_gives_the_hits_of_the_index(index):
     retriever = SoftRetriever(
-        index, similarity_top_k=2, filters=filtered(("n", "<", 3)), exact_first=True
+        index, similarity_top_k=2, filters=filtered(("n", "<", 3)), expand=False
     )
-    hits = index.search("flat tyre", k=2, where={"n": {"<": 3}}, exact_first=True)
+    hits = index.search("flat tyre", k=2, where={"n": {"<": 3}}, expand=False)
     results = retriever.retrieve("flat tyre")
     assert found(results) == [(hit.id, hit.score) for hit in hits]
     assert [(one.text, one.metadata) for one in results] == [(h.text, h.metadata) for h in hits]

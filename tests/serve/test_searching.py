@@ -28,7 +28,7 @@ def found(answer):
         {"q": "tea -cold", "k": 1, "syntax": True},
         {"q": "tea", "offset": 1, "where": {"n": {">": 1}}},
         {"q": ["tea", "tyre"], "ranking": "soft_cosine", "mmr": 0.5},
-        {"q": "green tea", "exact_first": True, "fill": True},
+        {"q": "green tea", "expand": False, "fill": True},
         {"q": "grene", "correct": False},
         {"q": "tyre of the car", "first_stage": 4, "min_score": 0.01},
         {"q": "tea", "sort": "-n", "facets": ["kind"]},

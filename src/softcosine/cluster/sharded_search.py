@@ -96,13 +96,12 @@ class ShardedSearch(Search):
         stage = self.request.stage
         if stage is not None:
             queries = [replace(one, impacts=self._impacts(one)) for one in queries]
-        if stage is not None and not self.request.exact_first:  # which needs scores to go on
             answers = self._found_in_stages(queries, stage)
         else:
             answers = self._shards.every("found", queries, self._to_shards)
         keys, missing = parse_sort(self.request.sort), self._shards.missing
         if not answers:
-            nothing = Matches((replace(NO_DOCUMENTS, plan=ALONE),), missing=missing)
+            nothing = Matches(replace(NO_DOCUMENTS, plan=ALONE), missing=missing)
             return iter([nothing] * len(queries))
         return (Matches.joined(parts, keys, missing) for parts in zip(*answers, strict=True))
 
@@ -118,7 +117,7 @@ class ShardedSearch(Search):
             for query, parts in zip(queries, zip(*answers, strict=True), strict=True)
         ]
         rescored = self._shards.every("rescored", queries, tops, self._to_shards)
-        return [[Matches((staged,)) for staged in own] for own in rescored]
+        return [[Matches(staged) for staged in own] for own in rescored]
 
     def _impacts(
         self, query: ReadyQuery

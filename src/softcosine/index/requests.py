@@ -236,9 +236,6 @@ class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
     where: _Where = None
     sort: _Sort = None
     facets: _Facets = []
-    exact_first: Annotated[
-        bool, Meta(description="Documents with every query term come first.")
-    ] = False
     expand: Annotated[
         bool, Meta(description="Whether documents without a word of the query may match.")
     ] = True
@@ -256,10 +253,8 @@ class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         _check_keys(self.sort, self.facets)
-        if bool(self.sort) + self.exact_first + (self.mmr is not None) > 1:
-            raise InvalidInputError(
-                "sort, exact_first and mmr are orders of the answers; choose one of them."
-            )
+        if self.sort and self.mmr is not None:
+            raise InvalidInputError("sort and mmr are orders of the answers; choose one of them.")
         if self.first_stage is not None and (self.all_matching or self.fill):
             raise InvalidInputError(
                 "sort, facets and fill need the score of every matching document, and first_stage "
@@ -434,7 +429,6 @@ class ScoringKeywords(SimilarityKeywords, total=False):
 class SearchKeywords(ScoringKeywords, SimilarKeywords, ListKeywords, total=False):
     """The options of `SoftIndex.search`, for callers that pass them on."""
 
-    exact_first: bool
     expand: bool
     fill: bool
     mmr: float | None

@@ -20,7 +20,6 @@ from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.constraints import (
     Constraints,
     Mask,
-    all_of,
     constraints_of,
 )
 from softcosine.index.query.parser import Clause, parse_syntax
@@ -44,9 +43,8 @@ from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort
-from softcosine.index.search.top_docs import NO_DOCUMENTS, QueryVector, Top
+from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
-from softcosine.index.segment.segment import holding_all
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
@@ -118,9 +116,8 @@ class ReadyQuery:
 
     `texts` are those that meaning is about, with their weights; `corrected` has the misspelt words
     of the query and what replaces them. What depends on the documents:
-    `required` are the terms of exact matches, `near` the documents that meaning adds to a sorted
-    search, and `impacts`, for each field, terms and their greatest impacts (`impacts_of`), in place
-    of those of the segments.
+    `near` are the documents that meaning adds to a sorted search, and `impacts`, for each field,
+    terms and their greatest impacts (`impacts_of`), in place of those of the segments.
     """
 
     shown: str
@@ -130,7 +127,6 @@ class ReadyQuery:
     meaning: QueryMeaning | None = None
     texts: tuple[tuple[str, float], ...] = ()
     corrected: Mapping[str, str] = field(default_factory=dict)
-    required: tuple[int, ...] = ()
     near: NDArray[np.int64] | None = None
     impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
 
@@ -205,7 +201,7 @@ class Search:
     def pages(self, queries: Sequence[Query], threads: int | None) -> Iterator[Page]:
         """Return the page of each query, without reading documents."""
         ready, request = self.all_ready(queries, threads), self.request
-        if request.exact_first or (self.encoding is not None and parse_sort(request.sort)):
+        if self.encoding is not None and parse_sort(request.sort):
             ready = in_threads(self.completed, ready, threads)
         # Mmr takes long, and all else that is left little.
         pages = in_threads(
@@ -345,10 +341,6 @@ class Search:
 
     def completed(self, query: ReadyQuery) -> ReadyQuery:
         """Return a query with what depends on all documents of the index."""
-        if self.request.exact_first:  # a term that no document has is not required
-            own = list(dict.fromkeys(j for parsed in query.parsed for j in parsed.terms.tolist()))
-            counted = zip(own, self.snapshot.n_docs_of(own), strict=True)
-            return replace(query, required=tuple(term for term, n_docs in counted if n_docs))
         if query.meaning is None:
             return query
         near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
@@ -366,8 +358,10 @@ class Search:
     def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Matches]:
         """Return what matches each query."""
         request = self.request
-        apart = request.exact_first or request.all_matching
-        alone = [apart or one.constraints is not None or one.impacts is not None for one in queries]
+        alone = [
+            request.all_matching or one.constraints is not None or one.impacts is not None
+            for one in queries
+        ]
         together = list(compress(queries, map(not_, alone)))
         groups = iter(self._ranked(together, self.filtered, self.n_ranked, threads=threads))
         pairs = [
@@ -389,24 +383,21 @@ class Search:
         every, counted = None, np.empty(0, np.int64)
         if request.all_matching:
             every, counted = self._matching(query, allowed)
-        groups: tuple[Group, ...]
         by_words = self.encoding is None or query.meaning is None
-        if group is not None:
-            groups = (group,)
-        elif every is not None and (keys or (by_words and not request.exact_first)):
-            groups = (every,)
-        else:
-            groups = self._in_order(query, allowed, self.n_ranked)
-        matches = Matches(groups)
+        if group is None and every is not None and (keys or by_words):
+            group = every
+        elif group is None:
+            (group,) = self._ranked([query], allowed, self.n_ranked)
+        matches = Matches(group)
         if request.fill and request.min_score <= 0.0:
-            matches = replace(matches, zeros=self._zeros(query, allowed, groups))
+            matches = replace(matches, zeros=self._zeros(query, allowed, group))
         if every is None:
             return matches
         if keys:
             first = Matches.sorted_by(self.snapshot, every, keys, request.n_wanted)
             matches = replace(first, zeros=matches.zeros)
         else:
-            matches = replace(matches, groups=tuple(one.best(self.n_ranked) for one in groups))
+            matches = replace(matches, best=group.best(self.n_ranked))
         return replace(matches, facets=facet_counts(self.snapshot, request.facets, counted))
 
     def _matching(
@@ -433,17 +424,17 @@ class Search:
         return Top(documents[kept], scores[kept], MEANING), counted
 
     def _zeros(
-        self, query: ReadyQuery, allowed: Sequence[Mask | None], groups: Iterable[Group]
+        self, query: ReadyQuery, allowed: Sequence[Mask | None], matched: Group
     ) -> NDArray[np.int64]:
         """Return documents of score 0 in order of insertion, as many as fill the page."""
-        matched = np.concatenate([one.documents for one in groups if isinstance(one, Top)])
-        missing = self.request.n_wanted - len(matched)
+        assert isinstance(matched, Top)  # no first stage
+        missing = self.request.n_wanted - len(matched.documents)
         found = [np.empty(0, np.int64)]
         for first, segment, mask in zip(
             self.snapshot.documents.firsts, self.snapshot.segments, allowed, strict=True
         ):
             passing = segment.mask if mask is None else segment.mask & mask
-            rest = np.setdiff1d(np.flatnonzero(passing) + first, matched)
+            rest = np.setdiff1d(np.flatnonzero(passing) + first, matched.documents)
             for begin in range(0, len(rest), _FILLED_AT_ONCE):
                 if missing <= 0:
                     break
@@ -510,19 +501,6 @@ class Search:
         """Return the searcher of a query that may have impacts of its own."""
         return self.searcher.with_impacts(query.impacts) if query.impacts else self.searcher
 
-    def _in_order(
-        self, query: ReadyQuery, allowed: Sequence[Mask | None], k: int
-    ) -> tuple[Group, ...]:
-        """Return the k best allowed documents of a query, exact matches first if requested."""
-        if not self.request.exact_first:
-            return tuple(self._ranked([query], allowed, k))
-        exact = [holding_all(one.fields, query.required) for one in self.snapshot.segments]
-        inside = [all_of([mask, own]) for mask, own in zip(allowed, exact, strict=True)]
-        outside = [all_of([mask], [own]) for mask, own in zip(allowed, exact, strict=True)]
-        (first,) = self._ranked([query], inside, k)
-        left = k - len(first.best(k).documents)
-        return first, *(self._ranked([query], outside, left) if left > 0 else (NO_DOCUMENTS,))
-
     def scores(self, query: ReadyQuery, documents: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order."""
         if self.encoding is None or query.meaning is None:
@@ -536,22 +514,15 @@ class Search:
 
     def best(self, query: ReadyQuery, matches: Matches) -> Top:
         """Return the best documents of what matches, with the plan of the search."""
-        tops, n_missing = list[Top](), self.n_ranked
-        for number, group in enumerate(matches.groups):
-            if isinstance(group, Staged) and group.searched_exactly:
-                exactly = replace(self, request=structs.replace(self.request, first_stage=None))
-                group = next(exactly.found([query])).groups[number]
-            tops.append(group.best(n_missing))
-            n_missing -= len(tops[-1].documents)
-            if n_missing <= 0:
-                break
-        plan = tops[-1].plan if tops[0].plan.proven else tops[0].plan
-        documents = np.concatenate([top.documents for top in tops])
-        scores = np.concatenate([top.scores for top in tops])
-        plan = replace(plan, ranks=self.snapshot.ranked_by("words"))
+        group = matches.best
+        if isinstance(group, Staged) and group.searched_exactly:
+            exactly = replace(self, request=structs.replace(self.request, first_stage=None))
+            group = next(exactly.found([query])).best
+        top = group.best(self.n_ranked)
+        plan = replace(top.plan, ranks=self.snapshot.ranked_by("words"))
         if self.encoding is not None and query.meaning is not None:
             plan = self.encoding.plan(plan)
-        return Top(documents, scores, plan)
+        return replace(top, plan=plan)
 
     def arranged(self, query: ReadyQuery, matches: Matches) -> Page:
         """Return the page, in the order of marginal relevance and filled if requested."""

@@ -39,10 +39,9 @@ class Matches:
 
     Attributes
     ----------
-    groups : tuple of Top or Staged
-        Each before the next; two if exact matches come first.
+    best : Top or Staged
     columns : tuple of SortColumn
-        Values of the sort keys in the documents of the only group, which they have sorted.
+        Values of the sort keys in the best documents, which they have sorted.
     zeros : ndarray of int64
         Documents of score 0 for ``fill``, ascending.
     facets : mapping of str to Counter
@@ -53,7 +52,7 @@ class Matches:
         The shards that did not answer in time.
     """
 
-    groups: tuple[Group, ...]
+    best: Group
     columns: tuple[SortColumn, ...] = ()
     zeros: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     facets: FacetCounts = field(default_factory=dict)
@@ -66,7 +65,7 @@ class Matches:
     ) -> Self:
         """Return the first n documents by the values of keys; all for None."""
         columns = tuple(sort_column(snapshot, key, top.documents) for key in keys)
-        return cls((top,), columns)._in_order(keys, n)
+        return cls(top, columns)._in_order(keys, n)
 
     @classmethod
     def joined(
@@ -76,13 +75,14 @@ class Matches:
 
         There is at least one part, and no document is in two of them.
         """
-        groups = tuple(_joined(same) for same in zip(*(one.groups for one in parts), strict=True))
+        every = [one.best for one in parts]
+        tops = [one for one in every if isinstance(one, Top)]
+        stages = [one for one in every if isinstance(one, Staged)]
+        # Beside candidates of a first stage, a Top is empty.
+        best = Staged.joined(stages) if stages else (Top.together if keys else Top.joined)(tops)
         columns = tuple(map(SortColumn.joined, zip(*(one.columns for one in parts), strict=True)))
-        if keys:
-            tops = [one for part in parts for one in part.groups if isinstance(one, Top)]
-            groups = (Top.together(tops),)
         return cls(
-            groups,
+            best,
             columns,
             np.sort(np.concatenate([one.zeros for one in parts])),
             summed_facets(one.facets for one in parts),
@@ -93,24 +93,14 @@ class Matches:
     def _in_order(self, keys: Sequence[SortKey], n: int | None = None) -> Self:
         if not keys:
             return self
-        (top,) = self.groups
-        assert isinstance(top, Top)
-        places = sorted_places(keys, self.columns, top.documents, top.scores)[:n]
+        assert isinstance(self.best, Top)
+        places = sorted_places(keys, self.columns, self.best.documents, self.best.scores)[:n]
         columns = tuple(column.of(places) for column in self.columns)
-        return replace(self, groups=(top.at(places),), columns=columns)
+        return replace(self, best=self.best.at(places), columns=columns)
 
     def renumbered(self, numbers: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Self:
         """Return the same with other document numbers of the same order."""
-        groups = tuple(group.renumbered(numbers) for group in self.groups)
-        return replace(self, groups=groups, zeros=numbers(self.zeros))
-
-
-def _joined(same: Sequence[Group]) -> Group:
-    """Return a group of the documents of groups; an empty Top has no documents of a first stage."""
-    stages = [group for group in same if isinstance(group, Staged)]
-    if stages:
-        return Staged.joined(stages)
-    return Top.joined([group for group in same if isinstance(group, Top)])
+        return replace(self, best=self.best.renumbered(numbers), zeros=numbers(self.zeros))
 
 
 def get(snapshot: Snapshot, ids: Iterable[str], *, missing_ok: bool) -> list[Document]:
@@ -133,16 +123,15 @@ def filtered(snapshot: Snapshot, request: FilterRequest) -> Matches:
     if keys := parse_sort(request.sort):
         found = Matches.sorted_by(snapshot, every, keys, last)
     else:
-        found = Matches((every.at(slice(last)),))
+        found = Matches(every.at(slice(last)))
     facets = facet_counts(snapshot, request.facets, numbers)
     return replace(found, facets=facets, n_matching=len(numbers))
 
 
 def listing(snapshot: Snapshot, matches: Matches, request: FilterRequest) -> Listing:
     """Return the page of a filter with its documents."""
-    (every,) = matches.groups
-    assert isinstance(every, Top)
-    page = every.documents[request.offset : _last(request)].tolist()
+    assert isinstance(matches.best, Top)
+    page = matches.best.documents[request.offset : _last(request)].tolist()
     return Listing(
         tuple(snapshot.documents.records(page)), matches.n_matching, request.offset,
         ordered_facets(matches.facets),

@@ -296,7 +296,6 @@ class Searchable:
         offset: int = 0,
         min_score: float = 0.0,
         where: Mapping[str, Any] | None = None,
-        exact_first: bool = False,
         ranking: str | None = None,
         expand: bool = True,
         syntax: bool | None = None,
@@ -332,9 +331,6 @@ class Searchable:
         where : mapping, optional
             A metadata filter, such as ``{"lang": "en", "year": {">=": 2020}}``; see
             `softcosine.index.query.filters`.
-        exact_first : bool
-            If True, documents that contain every indexed query term come first; each group is
-            ordered by score.
         ranking : str, optional
             A ranking instead of the default of the index.
         expand : bool
@@ -357,7 +353,7 @@ class Searchable:
             ``max(50, 5 * k)`` documents are ordered by ``mmr * score / best score - (1 - mmr) *
             greatest soft cosine with a document before it`` (see
             `softcosine.index.search.execution`); the others follow by score. Pages of the same k
-            return each document once. Hits keep their scores. Cannot be used with `exact_first`.
+            return each document once. Hits keep their scores. Cannot be used with `sort`.
         correct : bool
             If True, a word that is in neither the documents nor the source is replaced by the
             indexed word of nearest spelling (`Hits.corrected`), if it has five letters or more and
@@ -369,8 +365,8 @@ class Searchable:
             after ``+`` and with a weight they always count.
         sort : str or list of str, optional
             Metadata keys that replace the order by score, such as ``"-year"``; ties are ordered by
-            score. See `softcosine.index.search.sorting`. Cannot be used with `exact_first` or
-            `mmr`. Computes the score of every matching document.
+            score. See `softcosine.index.search.sorting`. Computes the score of every matching
+            document.
         facets : list of str
             Metadata keys whose values are counted over all matching documents, in `Hits.facets`;
             see `softcosine.index.search.facets`. Computes the score of every matching document.

@@ -1,7 +1,7 @@
 // What is shown, as the fragment of the address: it can be linked, and no log of a server or proxy
 // has the query, because browsers do not send fragments.
 
-export const FLAGS = ["compare", "exact", "operators", "written"];
+export const FLAGS = ["compare", "operators", "written"];
 
 /** Return what an address asks for. */
 export function read() {

@@ -70,7 +70,7 @@ async function search({ typed = false } = {}) {
   results.setAttribute("aria-busy", "true");
   try {
     const body = {
-      ...question(), k: PAGE, offset: wanted.offset, where: filter(), exact_first: wanted.exact, fields: TALL,
+      ...question(), k: PAGE, offset: wanted.offset, where: filter(), fields: TALL,
     };
     const started = performance.now();
     let answer, plain = null;
