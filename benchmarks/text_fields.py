@@ -1,6 +1,6 @@
 """Soft search over the text field of a server: how near to the exact ten, how good, how fast.
 
-Run ``python benchmarks/text_fields.py elasticsearch://127.0.0.1:9200 opensearch://127.0.0.1:9201``
+Run ``python benchmarks/text_fields.py http://127.0.0.1:9200 http://127.0.0.1:9201``
 with servers that run there (``.ci/servers`` fetches them). For each collection and analyzer, the
 texts go to the server, an index is learned from the field, and the same queries are searched by the
 index, by the field with boosted words (`SoftIndex.expand`), and by the field as it is.
@@ -31,7 +31,7 @@ from softcosine.evaluate.significance import (
 )
 from softcosine.servers.field_comparison import compared
 from softcosine.servers.field_search import search_field
-from softcosine.servers.http import Http, ServerAddress
+from softcosine.servers.http import Http
 from softcosine.servers.learning import learn_from
 from softcosine.servers.text_field import TextField
 from softcosine.text.analyzer import Analyzer
@@ -80,7 +80,7 @@ class Collection:
 
 def fill(url: str, analyzer: str, documents: dict[str, str]) -> TextField:
     """Index texts on a server, in one shard."""
-    http = Http(ServerAddress.parse(url))
+    http = Http(url)
     path = f"/{NAME}_field"
     http.request("DELETE", path, accept=(404,))
     field = {"type": "text", "analyzer": analyzer}
@@ -247,7 +247,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in given.collections:
         collection = Collection(name, given.documents)
         for url in given.urls:
-            usual = ANALYZERS[ServerAddress.parse(url).server]
+            http = Http(url)
+            http.request("GET", "/")  # whose reply names it
+            usual = ANALYZERS[http.name]
             if given.questions:
                 usual = ("standard", QUESTIONS[name])
             for analyzer in given.analyzers or usual:

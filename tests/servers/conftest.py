@@ -83,10 +83,10 @@ def other_version(request: pytest.FixtureRequest) -> Iterator[str]:
     """The URL of Elasticsearch 8, and of OpenSearch 3, for a few tests of each way."""
     if request.param == "elasticsearch":
         with java_servers.elasticsearch(_java_server("elasticsearch-8.*")) as url:
-            yield url.replace("http:", "elasticsearch:")
+            yield url
     else:
         with java_servers.opensearch(_java_server("opensearch-3.*")) as (node,):
-            yield node.url.replace("http:", "opensearch:")
+            yield node.url
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from scripted_server import serving
 from softcosine import _retries
 from softcosine.errors import InvalidInputError, ServerError
-from softcosine.servers.http import Http, ServerAddress
+from softcosine.servers.http import Http
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,8 @@ def _without_pauses(monkeypatch):
             monkeypatch.delenv(f"{server}_{name}", raising=False)
 
 
-def opened(port, *, user="", scheme="elasticsearch", **settings):
-    return Http(ServerAddress.parse(f"{scheme}://{user}127.0.0.1:{port}"), **settings)
+def opened(port, *, user="", **settings):
+    return Http(f"http://{user}127.0.0.1:{port}", **settings)
 
 
 CUT = b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"a":'
@@ -81,7 +81,7 @@ def test_an_address_of_http_is_of_the_server_that_answers(monkeypatch):
     product = b"X-elastic-product: Elasticsearch\r\n"
     with serving(answer(401), answer(200), answer(200, product)) as (port, seen):
         monkeypatch.setenv("OPENSEARCH_USER", "me")
-        server, other = opened(port, scheme="http"), opened(port, scheme="http")
+        server, other = opened(port), opened(port)
         advice = r"elasticsearch or opensearch.*set ELASTICSEARCH_USER .* \(or OPENSEARCH_\.\.\.\)"
         with pytest.raises(ServerError, match=advice):
             server.request("GET", "/x")
@@ -99,7 +99,7 @@ def test_what_is_no_server_of_json_is_named():
     with pytest.raises(ServerError, match=f"127.0.0.1:{port}: nothing listens"):
         opened(port).request("GET", "/x")
     with pytest.raises(ServerError, match="no connection"):
-        Http(ServerAddress.parse("http://nowhere.invalid:9200")).request("GET", "/")
+        Http("http://nowhere.invalid:9200").request("GET", "/")
 
 
 def test_a_silent_server_is_given_up():
@@ -118,12 +118,17 @@ def test_bodies_are_ascii_and_some_statuses_are_accepted():
         assert one.request("DELETE", "/x", accept=(404,)).status == 404
 
 
-def test_tls_is_the_default_away_from_this_machine():
-    for url, tls in (
-        ("elasticsearch://localhost", False), ("elasticsearch://example.org", True),
-        ("opensearch+http://example.org", False), ("https://localhost:9200", True),
-        ("http://example.org:9200", False),
-    ):  # fmt: skip
-        assert (Http(ServerAddress.parse(url))._tls is not None) == tls
-    with pytest.raises(InvalidInputError, match="no scheme of Elasticsearch"):
-        Http(ServerAddress.parse("postgresql://localhost"))
+def test_the_scheme_of_the_address_decides_about_tls():
+    for url, tls in (("https://localhost:9200", True), ("http://example.org:9200", False)):
+        assert (Http(url)._tls is not None) == tls
+    assert Http("http://a:secret@[::1]:9200/x?y=1").address == "http://[::1]:9200/x"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["elasticsearch://localhost", "localhost:9200", "http://a:secret@h:x", "http://", None, ""],
+)
+def test_an_address_that_is_no_url_of_http_is_refused(url):
+    with pytest.raises(InvalidInputError, match="write it as http://host:9200/index") as caught:
+        Http(url)
+    assert "secret" not in str(caught.value)

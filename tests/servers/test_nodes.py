@@ -75,5 +75,5 @@ def text_field(node, texts):
     for id, text in enumerate(texts):
         call(node, f"/softcosine_texts/_doc/{id}", "PUT", {"body": text})
     call(node, "/softcosine_texts/_refresh", "POST")
-    url = node.url.replace("http:", "opensearch:")
+    url = node.url
     return TextField.open(f"{url}/softcosine_texts", "body")

@@ -14,9 +14,8 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from ipaddress import ip_address
 from socket import gaierror
-from typing import Any, Self
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 from weakref import finalize
 
@@ -25,72 +24,7 @@ from softcosine.errors import InvalidInputError, ServerError
 
 _BUSY = {429, 502, 503, 504}
 _FINAL = (TimeoutError, ConnectionRefusedError, ssl.SSLError, gaierror)
-_PORT = 9200
 _NAMES = ("elasticsearch", "opensearch")
-
-
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
-    """A parsed URL, such as ``http://host:9200/index`` or ``opensearch+https://host:9200``.
-
-    Attributes
-    ----------
-    server : str
-        Name of the server, the scheme up to ``+``.
-    transport : str
-        The rest of the scheme, such as ``https``; empty if there is none.
-    parts : SplitResult
-        Of the URL.
-    """
-
-    server: str
-    transport: str
-    parts: SplitResult
-
-    @classmethod
-    def parse(cls, url: str) -> Self:
-        """Return the address of a URL.
-
-        Raises
-        ------
-        InvalidInputError
-            If it is not a URL. The message has no password.
-        """
-        try:
-            parts = urlsplit(url)
-            _ = parts.port
-        except (ValueError, AttributeError, TypeError) as error:
-            raise InvalidInputError(
-                f"the address of the server is not a URL: {error}; write it as "
-                "http://host:9200/index."
-            ) from None
-        server, _, transport = parts.scheme.partition("+")
-        if not server or "://" not in url:
-            raise InvalidInputError(
-                "the address of the server has no scheme; write it as http://host:9200/index."
-            )
-        return cls(server, transport, parts)
-
-    @property
-    def host(self) -> str:
-        """The host; empty for a local socket or path."""
-        return self.parts.hostname or ""
-
-    @property
-    def loopback(self) -> bool:
-        """Whether the host is this machine, so that TLS is not needed."""
-        if self.host in ("", "localhost"):
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    def __str__(self) -> str:
-        """Return the URL without user, password and parameters."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        port = "" if self.parts.port is None else f":{self.parts.port}"
-        return f"{self.parts.scheme}://{host}{port}{self.parts.path}"
 
 
 class TooManyClausesError(ServerError):
@@ -125,37 +59,52 @@ class Http:
 
     Parameters
     ----------
-    address : ServerAddress
-        ``elasticsearch://host:9200`` and ``opensearch://host:9200`` mean HTTPS, except for this
-        machine; ``elasticsearch+http``, ``elasticsearch+https``, ``http`` and ``https`` say which.
+    url : str
+        Such as ``https://host:9200/index``.
     timeout : float
         Seconds to connect, and to wait for a reply.
+
+    Attributes
+    ----------
+    address : str
+        The URL without user, password and parameters.
+    path : str
+        Of the URL.
+
+    Raises
+    ------
+    InvalidInputError
+        If the URL is none of HTTP; the message has no password.
     """
 
-    def __init__(self, address: ServerAddress, *, timeout: float = 30.0) -> None:
-        self._name = address.server if address.server in _NAMES else None
-        scheme = address.server if self._name is None else address.transport
-        scheme = scheme or ("http" if address.loopback else "https")
-        if scheme not in ("http", "https"):
+    def __init__(self, url: str, *, timeout: float = 30.0) -> None:
+        try:
+            parts = urlsplit(url)
+            self._place = parts.hostname or "", parts.port
+        except (ValueError, AttributeError, TypeError) as error:
             raise InvalidInputError(
-                f"the address {address} has no scheme of Elasticsearch or OpenSearch; write "
-                "elasticsearch://host:9200/index or opensearch://host:9200/index."
+                f"the address of the server is not a URL: {error}; write it as "
+                "http://host:9200/index."
+            ) from None
+        if parts.scheme not in ("http", "https") or not self._place[0]:
+            raise InvalidInputError(
+                "the address of the server is no URL of HTTP; write it as http://host:9200/index, "
+                "or https://."
             )
-        self.address = str(address)
-        self._host = address.host or "localhost"
-        default = None if self._name is None else _PORT
-        self._port = address.parts.port or default
-        self._tls = ssl.create_default_context() if scheme == "https" else None
+        host = parts.netloc.rpartition("@")[2]
+        self.address, self.path = f"{parts.scheme}://{host}{parts.path}", parts.path
+        self._tls = ssl.create_default_context() if parts.scheme == "https" else None
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if authorization := _authorization(address, _NAMES if self._name is None else [self._name]):
+        if authorization := _authorization(parts):
             self._headers["Authorization"] = authorization
+        self._name: str | None = None
         self._timeout = timeout
         self._idle: list[HTTPConnection] = []
         finalize(self, _close, self._idle)
 
     @property
     def name(self) -> str:
-        """Name of the server: that of the address, or the one by which it answered."""
+        """Name of the server, by its first reply."""
         return self._name or "elasticsearch or opensearch"
 
     def request(
@@ -272,8 +221,8 @@ class Http:
 
     def _connection(self) -> HTTPConnection:
         if self._tls is None:
-            return HTTPConnection(self._host, self._port, timeout=self._timeout)
-        return HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._tls)
+            return HTTPConnection(*self._place, timeout=self._timeout)
+        return HTTPSConnection(*self._place, timeout=self._timeout, context=self._tls)
 
     def _checked(self, status: int, content: bytes, accept: Collection[int]) -> Reply:
         try:
@@ -324,11 +273,10 @@ def _reason(value: Any) -> str:
     return str(error)[:500]
 
 
-def _authorization(address: ServerAddress, names: Iterable[str]) -> str:
-    user, password = address.parts.username, unquote(address.parts.password or "")
-    if user is not None:
-        return _basic(unquote(user), password)
-    for name in map(str.upper, names):
+def _authorization(parts: SplitResult) -> str:
+    if parts.username is not None:
+        return _basic(unquote(parts.username), unquote(parts.password or ""))
+    for name in map(str.upper, _NAMES):
         if key := os.environ.get(f"{name}_API_KEY"):
             return f"ApiKey {key}"
         if user := os.environ.get(f"{name}_USER"):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.search.server_query import ServerQuery
-from softcosine.servers.http import Http, ServerAddress, why_partial
+from softcosine.servers.http import Http, why_partial
 
 _ANALYZED_AT_ONCE = 1000  # words; a server's limit is 10,000 tokens a request
 _READ_AT_ONCE = 1000  # documents
@@ -100,13 +100,12 @@ class TextField:
             If the URL has no index, or the field is no text field.
         ServerError
         """
-        address = ServerAddress.parse(url)
-        index = quote(unquote(address.parts.path.strip("/")), safe=",*")
+        http = Http(url, timeout=timeout)
+        index = quote(unquote(http.path.strip("/")), safe=",*")
         if not index or "%2F" in index:
             raise InvalidInputError(
-                f"the address {address} names no index; write http://host:9200/index."
+                f"the address {http.address} names no index; write http://host:9200/index."
             )
-        http = Http(address, timeout=timeout)
         mappings = http.request("GET", f"/{index}/_mapping").json
         found = {index: _field_mapping(one, name) for index, one in mappings.items()}
         if len({repr(mapping) for mapping in found.values()}) > 1:
