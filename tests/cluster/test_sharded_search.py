@@ -28,12 +28,10 @@ from sharded import (
 )
 from softcosine.cluster.manifest import epoch_folder
 from softcosine.cluster.sharded_index import ShardedIndex
-from softcosine.cluster.sharded_search import ShardedSearch
 from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.cluster.shards import Shards
 from softcosine.cluster.workers import ThreadWorkers
 from softcosine.errors import (
-    CommitNotFoundError,
     CorruptIndexError,
     DeadlineExceededError,
     IndexFormatError,
@@ -295,20 +293,6 @@ class Slow:
     def call(self, method, arguments):
         time.sleep(self.waiting)
         return self.shard.call(method, arguments)
-
-
-def test_a_search_that_is_repeated_after_a_commit_has_all_queries(folder, monkeypatch):
-    made, n_calls = ShardedSearch.execute, []
-
-    def restarted(*arguments):
-        n_calls.append(1)
-        if len(n_calls) == 1:
-            raise CommitNotFoundError("of a later commit")
-        return made(*arguments)
-
-    monkeypatch.setattr(ShardedSearch, "execute", restarted)
-    with ShardedIndex.open(folder) as index:
-        assert len(index.search_batch(queries=iter(QUERIES))) == len(QUERIES)
 
 
 def test_a_slow_shard_is_named_and_the_others_answer():

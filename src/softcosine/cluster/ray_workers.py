@@ -32,8 +32,7 @@ _PAUSE = 0.05  # seconds before a call that failed is made again
 _ATTEMPTS = 200  # without a deadline; a restart takes some seconds
 _SIGACTION = 1024  # bytes, at least those of a struct sigaction
 
-_lock = threading.RLock()  # workers may be collected inside of it
-_users = 0
+_lock = threading.Lock()
 
 
 def imported_ray() -> ModuleType:
@@ -135,7 +134,8 @@ class RayWorkers:
     def __init__(self, sources: Sequence[ShardSource], *, replicas: int = 1) -> None:
         self._ray = imported_ray()
         self.shards: list[_Replicas] = []
-        self._end = weakref.finalize(self, _end, self._ray, self.shards, _start(self._ray))
+        _start(self._ray)
+        self._end = weakref.finalize(self, _end, self._ray, self.shards)
         self._end.atexit = False  # Ray ends its processes then
         try:
             made = self._ray.remote(_Actor).options(
@@ -213,39 +213,31 @@ class RayWorkers:
         return answers
 
     def close(self) -> None:
-        """End the actors, and Ray if nothing else that was started here uses it.
+        """End the actors; Ray runs until this process ends, or calls ``ray.shutdown()``.
 
         Workers that nothing refers to any more, such as those of an earlier commit, are closed too.
         """
         self._end()
 
 
-def _end(ray: ModuleType, shards: Sequence[_Replicas], owns: bool) -> None:
-    try:
-        for actor in [actor for shard in shards for actor in shard.actors]:
-            if not ray.is_initialized():
-                break  # they ended with it, and `kill` would start it again
-            with suppress(ray.exceptions.RayError, ValueError):  # of an earlier start of Ray
-                ray.kill(actor)
-    finally:
-        if owns:
-            _stop(ray)
-
-
-def _start(ray: ModuleType) -> bool:
-    """Start Ray if it is not; return whether it is one that was started here."""
-    global _users
-    with _lock:
-        if ray.is_initialized() and _users == 0:
-            return False
+def _end(ray: ModuleType, shards: Sequence[_Replicas]) -> None:
+    for actor in [actor for shard in shards for actor in shard.actors]:
         if not ray.is_initialized():
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-            given = os.environ.get("RAY_ADDRESS")
-            options: dict[str, Any] = {} if given else {"include_dashboard": False}
-            with _keeping_sigterm():
-                ray.init(address=given or "local", log_to_driver=False, **options)
-        _users += 1
-        return True
+            break  # they ended with it, and `kill` would start it again
+        with suppress(ray.exceptions.RayError, ValueError):  # of an earlier start of Ray
+            ray.kill(actor)
+
+
+def _start(ray: ModuleType) -> None:
+    """Start Ray if it is not."""
+    with _lock:
+        if ray.is_initialized():
+            return
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        given = os.environ.get("RAY_ADDRESS")
+        options: dict[str, Any] = {} if given else {"include_dashboard": False}
+        with _keeping_sigterm():
+            ray.init(address=given or "local", log_to_driver=False, **options)
 
 
 @contextmanager
@@ -264,12 +256,3 @@ def _keeping_sigterm() -> Iterator[None]:
         yield
     finally:
         sigaction(signal.SIGTERM, before, None)
-
-
-def _stop(ray: ModuleType) -> None:
-    global _users
-    with _lock:
-        _users -= 1
-        if _users == 0:
-            with _keeping_sigterm():
-                ray.shutdown()

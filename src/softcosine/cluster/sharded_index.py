@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial, wraps
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine._progress import Report
 from softcosine._validation import check_choice, check_number, check_whole
@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 
 Engine = Literal["ray"]
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
 
 class ShardedIndex(Searchable):
     """Several shards that are searched as one index, with the same scores and the same order.
@@ -68,7 +65,6 @@ class ShardedIndex(Searchable):
         self._path = path
         self._options = dict(options or {})  # of `open`
         self._refreshing = threading.Lock()
-        self._refreshes = True  # false for what `at_commit` returns
 
     @classmethod
     def open(
@@ -173,12 +169,12 @@ class ShardedIndex(Searchable):
     def at_commit(self) -> Self:
         """Return the index as it is now, which a refresh of this one does not change.
 
-        If an actor of it dies after a later commit, it cannot be started again: calls then raise
-        CommitNotFoundError.
+        If an actor dies after a later commit, it cannot be started again: calls then raise
+        CommitNotFoundError, also of an index that is not refreshed.
         """
         with self._refreshing:
             other = object.__new__(type(self))
-            other.__dict__.update(self.__dict__, _refreshing=threading.Lock(), _refreshes=False)
+            other.__dict__.update(self.__dict__, _refreshing=threading.Lock())
             return other
 
     @property
@@ -327,41 +323,3 @@ class ShardedIndex(Searchable):
     def _search_like(self, request: SearchOptions) -> ShardedSearch:
         encoding = document_encoding(self._snapshot, request)
         return ShardedSearch.of(self._snapshot, request, encoding)
-
-
-def _on_the_last_commit(method: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Return a method that is repeated after a refresh if a shard no longer has the commit.
-
-    A shard that is started again opens its files anew, which a later commit may have deleted.
-    """
-
-    @wraps(method)
-    def called(*arguments: _P.args, **options: _P.kwargs) -> _T:
-        index: Any = arguments[0]
-        if options.get("to") is not None:  # queries can be read once
-            return method(*arguments, **options)
-        given: Any = list(map(_repeatable, arguments))
-        named: Any = {name: _repeatable(one) for name, one in options.items()}
-        try:
-            return method(*given, **named)
-        except CommitNotFoundError as error:
-            if not index._refreshes:
-                raise CommitNotFoundError(
-                    f"{error} A shard was started again meanwhile; ask the index itself, or its "
-                    "at_commit() of now."
-                ) from error
-            index.refresh()
-        return method(*given, **named)
-
-    return called
-
-
-def _repeatable(argument: object) -> object:
-    return list(argument) if isinstance(argument, Iterator) else argument
-
-
-for _name in (
-    "__contains__", "explain", "explain_similar", "filter", "get", "ranked", "scores",
-    "search", "search_batch", "similar",
-):  # fmt: skip
-    setattr(ShardedIndex, _name, _on_the_last_commit(getattr(ShardedIndex, _name)))

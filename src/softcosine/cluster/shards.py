@@ -19,7 +19,12 @@ from softcosine._deadline import check_deadline, has_deadline, seconds_left
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.shard import Rows, ShardCounts
 from softcosine.cluster.workers import Workers
-from softcosine.errors import DeadlineExceededError, InvalidInputError, UnknownDocumentError
+from softcosine.errors import (
+    CommitNotFoundError,
+    DeadlineExceededError,
+    InvalidInputError,
+    UnknownDocumentError,
+)
 from softcosine.index.directory.snapshot import IndexedSegment, SegmentedDocuments, Snapshot
 from softcosine.index.segment.documents import Document, MemoryDocuments
 from softcosine.index.segment.metadata_columns import Path
@@ -141,8 +146,10 @@ class Shards:
         limit = min((one for one in limits if one is not None), default=None)
         try:
             answers = self._workers.scatter(method, asked, limit)
-        except Exception:
+        except Exception as error:
             self.check_open()  # it may be closed meanwhile
+            if isinstance(error, CommitNotFoundError):
+                error.add_note("A shard was started again meanwhile; call refresh() of the index.")
             raise
         check_deadline()
         late = asked.keys() - answers.keys()
