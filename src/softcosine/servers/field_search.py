@@ -137,13 +137,15 @@ def _among(
 ) -> Hits:
     """Return the hits among some documents."""
     search = Search.of(snapshot, request)
+    restrictions = search.restrictions
     every = mask_of(np.array(list(numbers.values()), np.int64), _n_numbers(snapshot))
     firsts = snapshot.documents.firsts[1:]
     among = [
         all_of([own, mask])
-        for own, mask in zip(np.split(every, firsts), search.filtered, strict=True)
+        for own, mask in zip(np.split(every, firsts), restrictions.filtered, strict=True)
     ]
-    return replace(search, filtered=among).execute([query], None)[0]
+    restrictions = replace(restrictions, filtered=among)
+    return replace(search, restrictions=restrictions).execute([query], None)[0]
 
 
 def _merged(hits: Hits, others: Hits, snapshot: Snapshot) -> Hits:

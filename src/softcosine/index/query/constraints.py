@@ -1,17 +1,21 @@
-"""Constraints of a query: words and phrases that documents must, or must not, contain."""
+"""Which documents a query may return: a filter, and words that they must, or must not, contain."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.query.filters import Where
 from softcosine.index.query.parser import Clause
 from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_texts, phrase_words
+from softcosine.index.requests import SearchOptions
 from softcosine.index.segment.segment import holding_all
 from softcosine.text.analyzer import Analyzer
 
@@ -112,41 +116,81 @@ class Constraints:
         return mask
 
 
-def constraints_of(clauses: Iterable[Clause], snapshot: Snapshot) -> Constraints | None:
-    """Return the constraints of the clauses of a query; None if it has none.
+@dataclass(frozen=True, slots=True)
+class Restrictions:
+    """Which documents the queries of a request may return.
 
-    A quoted phrase is required, with or without ``+``. A clause of several words requires them all
-    (``+e-mail`` requires *e* and *mail*), or excludes documents with all of them (``-e-mail``).
-
-    Raises
-    ------
-    InvalidInputError
-        If the query has a phrase, and the index stores neither positions nor suitable texts.
+    Attributes
+    ----------
+    snapshot : Snapshot
+    filtered : list of ndarray of shape (n_docs,), bool, or None
+        For each segment, the documents that pass the filter; None for all.
     """
-    constraints: list[_Constraint] = []
-    shown: dict[bool, dict[str, None]] = {False: {}, True: {}}
-    for clause in clauses:
-        if clause.kind == "should" and not clause.phrase:
-            continue
-        words = tuple(phrase_words(clause.text, snapshot.analyzer))
-        kept = [word for word in words if word is not None]
-        if not kept:
-            continue
-        known = dict(zip(kept, snapshot.S.vocabulary.indices(kept).tolist(), strict=True))
-        numbers = tuple(
-            LEFT_OUT if word is None else UNKNOWN if known[word] < 0 else known[word]
-            for word in words
-        )
-        excluded = clause.kind == "must_not"
-        shown[excluded][f'"{clause.text}"' if clause.phrase else str(clause.text)] = None
-        in_a_row = clause.phrase and len(words) > 1
-        constraints.append(_Constraint(words, numbers, in_a_row, excluded))
-    if any(one.in_a_row for one in constraints):
-        _check_phrases(snapshot)
-    if not constraints:
-        return None
-    constraints.sort(key=lambda one: (one.in_a_row, one.excluded))
-    return Constraints(tuple(constraints), tuple(shown[False]), tuple(shown[True]))
+
+    snapshot: Snapshot
+    filtered: list[Mask | None]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, request: SearchOptions) -> Self:
+        """Return the restrictions of a request."""
+        return cls(snapshot, passing(snapshot, request.where))
+
+    def masks(self, constraints: Constraints | None) -> list[Mask | None]:
+        """Return the documents of each segment that a query may return; None for all."""
+        if constraints is None:
+            return self.filtered
+
+        def mask_of(segment: IndexedSegment, mask: Mask | None) -> Mask | None:
+            check_deadline()
+            return constraints.mask(segment, self.snapshot.analyzer, mask)
+
+        return list(map(mask_of, self.snapshot.segments, self.filtered))
+
+    def of_query(self, clauses: Iterable[Clause]) -> Constraints | None:
+        """Return the constraints of the clauses of a query; None if it has none.
+
+        A quoted phrase is required, with or without ``+``. A clause of several words requires them
+        all (``+e-mail`` requires *e* and *mail*), or excludes documents with all of them
+        (``-e-mail``).
+
+        Raises
+        ------
+        InvalidInputError
+            If the query has a phrase, and the index stores neither positions nor suitable texts.
+        """
+        snapshot = self.snapshot
+        constraints: list[_Constraint] = []
+        shown: dict[bool, dict[str, None]] = {False: {}, True: {}}
+        for clause in clauses:
+            if clause.kind == "should" and not clause.phrase:
+                continue
+            words = tuple(phrase_words(clause.text, snapshot.analyzer))
+            kept = [word for word in words if word is not None]
+            if not kept:
+                continue
+            known = dict(zip(kept, snapshot.S.vocabulary.indices(kept).tolist(), strict=True))
+            numbers = tuple(
+                LEFT_OUT if word is None else UNKNOWN if known[word] < 0 else known[word]
+                for word in words
+            )
+            excluded = clause.kind == "must_not"
+            shown[excluded][f'"{clause.text}"' if clause.phrase else str(clause.text)] = None
+            in_a_row = clause.phrase and len(words) > 1
+            constraints.append(_Constraint(words, numbers, in_a_row, excluded))
+        if any(one.in_a_row for one in constraints):
+            _check_phrases(snapshot)
+        if not constraints:
+            return None
+        constraints.sort(key=lambda one: (one.in_a_row, one.excluded))
+        return Constraints(tuple(constraints), tuple(shown[False]), tuple(shown[True]))
+
+
+def passing(snapshot: Snapshot, where: Mapping[str, Any] | None) -> list[Mask | None]:
+    """Return the documents of each segment that pass a filter, deleted included; None for all."""
+    if where is None:
+        return [None for _ in snapshot.segments]
+    parsed = Where.parse(where)
+    return [segment.columns.mask(parsed) for segment in snapshot.segments]
 
 
 def _check_phrases(snapshot: Snapshot) -> None:

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
-from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
+from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import (
     Constraints,
     Mask,
-    constraints_of,
+    Restrictions,
 )
 from softcosine.index.query.parser import Clause, parse_syntax
 from softcosine.index.query.query_vectors import (
@@ -37,7 +37,7 @@ from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
 from softcosine.index.search.highlights import Snippet, Worth, by_worth, snippet, without_title
-from softcosine.index.search.matches import Group, Matches, passing
+from softcosine.index.search.matches import Group, Matches
 from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, QueryMeaning
 from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
@@ -162,15 +162,15 @@ class Search:
         Of the ranking.
     encoding : QueryEncoding or None
         None for a search by words alone.
-    filtered : list of ndarray of shape (n_docs,), bool, or None
-        For each segment, the documents that pass the filter; None for all.
+    restrictions : Restrictions
+        Which documents its queries may return.
     """
 
     snapshot: Snapshot
     request: SearchOptions
     searcher: FieldsSearcher
     encoding: QueryEncoding | None
-    filtered: list[Mask | None]
+    restrictions: Restrictions
 
     @classmethod
     def of(
@@ -178,7 +178,7 @@ class Search:
     ) -> Self:
         """Return the search of a request."""
         searcher = searcher_of_index(snapshot, request.ranking)
-        return cls(snapshot, request, searcher, encoding, passing(snapshot, request.where))
+        return cls(snapshot, request, searcher, encoding, Restrictions.of(snapshot, request))
 
     @property
     def n_candidates(self) -> int:
@@ -250,7 +250,7 @@ class Search:
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
         if meaning is not None and not isinstance(query, Mapping):
             meaning = replace(meaning, exact=self._few(clauses, parsed[0]))
-        constraints = constraints_of(clauses, snapshot)
+        constraints = self.restrictions.of_query(clauses)
         shown = query_text(query)
         ready = ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
         if meaning is None or not ready.absent or any(one.outside for one in limited):
@@ -327,18 +327,6 @@ class Search:
 
     # Match: the documents that may be returned, and what a page needs of those that match.
 
-    def _allowed(self, query: ReadyQuery) -> list[Mask | None]:
-        """Return the documents of each segment that a query may return; None for all."""
-        constraints, snapshot = query.constraints, self.snapshot
-        if constraints is None:
-            return self.filtered
-
-        def mask_of(segment: IndexedSegment, mask: Mask | None) -> Mask | None:
-            check_deadline()
-            return constraints.mask(segment, snapshot.analyzer, mask)
-
-        return list(map(mask_of, snapshot.segments, self.filtered))
-
     def completed(self, query: ReadyQuery) -> ReadyQuery:
         """Return a query with what depends on all documents of the index."""
         if query.meaning is None:
@@ -352,7 +340,7 @@ class Search:
         assert query.meaning is not None
         return self.encoding.searcher.nearest(
             query.vectors, query.meaning, n=n, expand_postings=expand_postings,
-            allowed=self._allowed(query),
+            allowed=self.restrictions.masks(query.constraints),
         )  # fmt: skip
 
     def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Matches]:
@@ -363,7 +351,8 @@ class Search:
             for one in queries
         ]
         together = list(compress(queries, map(not_, alone)))
-        groups = iter(self._ranked(together, self.filtered, self.n_ranked, threads=threads))
+        masks = self.restrictions.masks(None)
+        groups = iter(self._ranked(together, masks, self.n_ranked, threads=threads))
         pairs = [
             (query, None if apart else next(groups))
             for query, apart in zip(queries, alone, strict=True)
@@ -379,7 +368,7 @@ class Search:
         """
         check_deadline()
         request, keys = self.request, parse_sort(self.request.sort)
-        allowed = self.filtered if group is not None else self._allowed(query)
+        allowed = self.restrictions.masks(query.constraints)
         every, counted = None, np.empty(0, np.int64)
         if request.all_matching:
             every, counted = self._matching(query, allowed)
@@ -482,10 +471,11 @@ class Search:
     ) -> Top:
         """Return the candidates of a query by its first stage, not yet scored exactly."""
         assert self.request.stage is not None
+        if allowed is None:
+            allowed = self.restrictions.masks(query.constraints)
         return first_stage(
             self._words(query), (query.vectors, query.meaning), self.request.stage,
-            k=k or self.n_ranked, allowed=self._allowed(query) if allowed is None else allowed,
-            threads=threads,
+            k=k or self.n_ranked, allowed=allowed, threads=threads,
         )  # fmt: skip
 
     def rescored(self, query: ReadyQuery, candidates: Top, k: int | None = None) -> Staged:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from softcosine._validation import check_list
 from softcosine.errors import UnknownDocumentError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.constraints import Mask
-from softcosine.index.query.filters import Where
+from softcosine.index.query.constraints import passing
 from softcosine.index.requests import FilterRequest
 from softcosine.index.search.facets import FacetCounts, facet_counts, ordered_facets, summed_facets
 from softcosine.index.search.first_stage import Staged
@@ -141,14 +140,6 @@ def listing(snapshot: Snapshot, matches: Matches, request: FilterRequest) -> Lis
 def count(snapshot: Snapshot, where: Mapping[str, Any] | None) -> int:
     """Return the number of documents that pass a filter."""
     return len(_numbers(snapshot, where))
-
-
-def passing(snapshot: Snapshot, where: Mapping[str, Any] | None) -> list[Mask | None]:
-    """Return the documents of each segment that pass a filter, deleted included; None for all."""
-    if where is None:
-        return [None for _ in snapshot.segments]
-    parsed = Where.parse(where)
-    return [segment.columns.mask(parsed) for segment in snapshot.segments]
 
 
 def _numbers(snapshot: Snapshot, where: Mapping[str, Any] | None) -> NDArray[np.int64]:
