@@ -12,12 +12,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
+
+import msgspec
 
 from softcosine.errors import CorruptIndexError
 from softcosine.index.directory.commit import Receipt, receipts_of, with_receipt
@@ -35,7 +36,6 @@ from softcosine.storage.manifest import is_manifest, is_stored
 from softcosine.storage.remote import RemoteFolder, url_of
 
 KIND, VERSION = "shards", 1
-_VARIANT = re.compile(r"(-[0-9a-f]{8})?")
 BUILT_EPOCH = "epoch"  # folder of the index without documents, until its shards are built
 
 
@@ -44,9 +44,9 @@ def shard_folder(number: int) -> str:
     return f"shard-{number:04}"
 
 
-def epoch_folder(epoch: str, variant: str = "") -> str:
+def epoch_folder(epoch: str) -> str:
     """Return the name of the folder of the index without documents."""
-    return f"epoch-{epoch}{variant}"
+    return f"epoch-{epoch}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +82,6 @@ class ShardsManifest:
         In the order of `softcosine.cluster.ownership.owner_of`.
     checksum : str
         Of the file; empty before it is written.
-    variant : str
-        End of the name of `epoch_folder`; not empty after a change of the epoch, or of what it does
-        not cover: the default ranking and the note.
     receipts : mapping of keys to Receipt
         Those of the last commits that have one, the oldest first.
     """
@@ -93,13 +90,12 @@ class ShardsManifest:
     next_number: int
     shards: tuple[ShardFacts, ...]
     checksum: str = ""
-    variant: str = ""
     receipts: Mapping[str, Receipt] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def epoch_folder(self) -> str:
         """Name of the folder of the index without documents."""
-        return epoch_folder(self.epoch, self.variant)
+        return epoch_folder(self.epoch)
 
     @property
     def n_shards(self) -> int:
@@ -133,23 +129,16 @@ class ShardsManifest:
         """Return the manifest of the content of a file; errors name the folder or URL."""
         file = f"{folder}/{MANIFEST}"
         try:
-            shards = tuple(
-                ShardFacts(str(one["folder"]), str(one["checksum"]), int(one["n_docs"]))
-                for one in stated["shards"]
-            )
+            shards = msgspec.convert(stated["shards"], tuple[ShardFacts, ...])
             epoch, number = str(stated["epoch"]), int(stated["next_number"])
-            variant = str(stated.get("variant", ""))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
             raise CorruptIndexError(
                 f"{file} lacks a part of a sharded index: {error!r}; build it anew."
             ) from error
         names = [one.folder for one in shards]
         if not names or names != [shard_folder(number) for number in range(len(names))]:
             raise CorruptIndexError(f"{file} names the shards {names!r:.80}; build it anew.")
-        if not _VARIANT.fullmatch(variant):
-            raise CorruptIndexError(f"{file} names the epoch {variant!r:.80}; build it anew.")
-        receipts = receipts_of(stated, file)
-        return cls(epoch, number, shards, stated["checksum"], variant, receipts)
+        return cls(epoch, number, shards, stated["checksum"], receipts_of(stated, file))
 
     def write(self, folder: Path, receipt: Receipt | None = None) -> Self:
         """Write the manifest, replacing that of the folder atomically; return it as written.
@@ -162,7 +151,6 @@ class ShardsManifest:
         """
         content = {
             "epoch": self.epoch,
-            "variant": self.variant,
             "next_number": self.next_number,
             "shards": [asdict(one) for one in self.shards],
             "receipts": with_receipt(self.receipts, receipt),

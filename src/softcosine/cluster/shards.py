@@ -246,6 +246,11 @@ class ShardedDocuments(SegmentedDocuments):
         return found[id]
 
 
+def _total(name: str, what: str) -> Any:
+    """Return a property: the sum of the counts of this name."""
+    return property(lambda self: sum(getattr(one, name) for one in self.counts), doc=what)
+
+
 @dataclass(frozen=True)
 class ShardedSnapshot(Snapshot):
     """The state of all shards: that of their epoch, which has no documents, and their counts."""
@@ -259,30 +264,13 @@ class ShardedSnapshot(Snapshot):
         own = {one.name: getattr(epoch, one.name) for one in fields(Snapshot)}
         return cls(**own, shards=shards, counts=tuple(shards.every("counts")))
 
-    @property
-    def n_docs(self) -> int:
-        """Number of live documents."""
-        return sum(one.n_docs for one in self.counts)
-
-    @property
-    def n_encoded(self) -> int:
-        """Number of live documents whose coordinates are those of the space's encoder."""
-        return sum(one.n_encoded for one in self.counts)
-
-    @property
-    def n_segments(self) -> int:
-        """Number of segments with documents."""
-        return sum(one.n_segments for one in self.counts)
-
-    @property
-    def n_deleted(self) -> int:
-        """Number of deleted documents that take space until a merge."""
-        return sum(one.n_deleted for one in self.counts)
-
-    @property
-    def n_postings(self) -> int:
-        """Number of postings, of all fields."""
-        return sum(one.n_postings for one in self.counts)
+    n_docs = _total("n_docs", "Number of live documents.")
+    n_encoded = _total(
+        "n_encoded", "Number of live documents whose coordinates are those of the space's encoder."
+    )
+    n_segments = _total("n_segments", "Number of segments with documents.")
+    n_deleted = _total("n_deleted", "Number of deleted documents that take space until a merge.")
+    n_postings = _total("n_postings", "Number of postings, of all fields.")
 
     @property
     def keeps_positions(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from softcosine.cluster.build_plan import BuildPlan, tally_folder
 from softcosine.cluster.ownership import hashes_of
-from softcosine.cluster.tasks import once
+from softcosine.errors import AlreadyExistsError
 from softcosine.files import Record, place
 from softcosine.index.writer.document import NewDocument, new_document
 from softcosine.storage import Folder, open_folder, write_folder
@@ -45,46 +45,43 @@ def tally(work: Path, number: int) -> None:
     OSError
         If it cannot be written, for example on a full disk. Nothing is left of it.
     """
-    with once(tally_folder(work, number)) as target:
-        if target is None:
-            return
-        plan = BuildPlan.read(work)
-        try:
-            documents, places, unseen = _documents(plan, number)
-        finally:  # in place of errors by changed bytes, too
-            plan.check_input(number, work)
-        texts = [text for document in documents for text in document.texts]
-        cache = analysis_cache(plan.analyzer)
-        counted = counted_fields(texts, plan.analyzer, n_fields=len(plan.field_names), cache=cache)
-        hashes = hashes_of(document.id for document in documents)
-        order = np.argsort(hashes, kind="stable")
-        lines = [
-            json.dumps([one.id, one.texts, one.metadata]).encode() + b"\n"
-            for one in map(documents.__getitem__, order.tolist())
-        ]
+    target = tally_folder(work, number)
+    if target.exists():
+        return
+    plan = BuildPlan.read(work)
+    try:
+        documents, places, unseen = _documents(plan, number)
+    finally:  # in place of errors by changed bytes, too
+        plan.check_input(number, work)
+    texts = [text for document in documents for text in document.texts]
+    cache = analysis_cache(plan.analyzer)
+    counted = counted_fields(texts, plan.analyzer, n_fields=len(plan.field_names), cache=cache)
+    hashes = hashes_of(document.id for document in documents)
+    order = np.argsort(hashes, kind="stable")
+    lines = [
+        json.dumps([one.id, one.texts, one.metadata]).encode() + b"\n"
+        for one in map(documents.__getitem__, order.tolist())
+    ]
 
-        def write(file: Path) -> None:
-            with file.open("wb") as stream:
-                stream.writelines(lines)
+    def write(file: Path) -> None:
+        with file.open("wb") as stream:
+            stream.writelines(lines)
 
-        arrays = {
-            "documents/hashes": hashes[order],
-            "documents/places": order.astype(np.int64),
-            "documents/lines": np.array(places, np.int64)[order],
-            "documents/offsets": np.cumsum([0, *map(len, lines)], dtype=np.int64),
-            **_arrays(counted),
-        }
-        write_folder(
-            target,
-            _KIND,
-            {
-                "n_docs": len(documents),
-                "n_terms": len(counted.terms),
-                "unseen": sorted(unseen),
-            },
-            arrays,
-            files={_RECORDS: write},
-        )
+    arrays = {
+        "documents/hashes": hashes[order],
+        "documents/places": order.astype(np.int64),
+        "documents/lines": np.array(places, np.int64)[order],
+        "documents/offsets": np.cumsum([0, *map(len, lines)], dtype=np.int64),
+        **_arrays(counted),
+    }
+    settings = {
+        "n_docs": len(documents), "n_terms": len(counted.terms), "unseen": sorted(unseen),
+    }  # fmt: skip
+    try:
+        write_folder(target, _KIND, settings, arrays, files={_RECORDS: write})
+    except AlreadyExistsError:  # another worker, such as one of a killed driver, was faster
+        if not target.exists():
+            raise
 
 
 def _documents(plan: BuildPlan, number: int) -> tuple[list[NewDocument], list[int], frozenset[str]]:

@@ -3,34 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report
 from softcosine._threads import usable_cpus, using_threads
-from softcosine.errors import AlreadyExistsError, MissingDependencyError
+from softcosine.errors import MissingDependencyError
 
 _logger = logging.getLogger(__name__)
 _ATTEMPTS = 3  # before a build stops because workers are killed
-
-
-@contextmanager
-def once(target: Path) -> Iterator[Path | None]:
-    """Yield a folder to write atomically, or None if it is written.
-
-    If another worker, such as one of a killed driver, writes it meanwhile, that one stays.
-    """
-    if target.exists():
-        yield None
-        return
-    try:
-        yield target
-    except AlreadyExistsError:
-        if not target.exists():
-            raise
 
 
 def run_tasks(
