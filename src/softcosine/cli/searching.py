@@ -326,8 +326,6 @@ class Answers:
                 console().print(f"Nothing found. {reason}".rstrip())
         show_hits(hits, explanations)
         notes = [*map(in_options, hits.notes), *notes]
-        if "no coordinates" in hits.plan.reason:
-            notes.append("Words alone are compared, as the document has no coordinates of meaning.")
         for note in (*notes, *self._notes):
             console().print(printable(note), style="yellow")
         scale = "" if "bm25" in hits.ranking else f", {RANKINGS[hits.ranking].partition(',')[0]}"

@@ -48,7 +48,6 @@ from softcosine.index.segment.documents import Document, title_of
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
-    from softcosine.text.analyzer import Analyzer
 
 # Number of best documents to select from: enough for variety, few enough to be all relevant.
 LEAST_CANDIDATES, CANDIDATES_A_HIT = 50, 5
@@ -129,6 +128,7 @@ class ReadyQuery:
     corrected: Mapping[str, str] = field(default_factory=dict)
     near: NDArray[np.int64] | None = None
     impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
+    is_document: bool = False
 
     @property
     def absent(self) -> bool:
@@ -218,9 +218,6 @@ class Search:
         (matches,) = others.found([query])
         top = others.best(query, matches)
         top = top.at(np.flatnonzero(top.documents != number))
-        if self.encoding is not None and query.meaning is None:
-            note = f"{top.plan.reason}: words alone, as the document has no coordinates"
-            top = replace(top, plan=replace(top.plan, reason=note))
         (hits,) = self.hits([Page(query, self.page(top), {}, matches.missing)])
         return hits
 
@@ -317,9 +314,8 @@ class Search:
             parsed.append(
                 ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
             )
-        ready = ReadyQuery(
-            f"like {id}", tuple(parsed), query_vectors(self.snapshot, self.searcher, parsed)
-        )
+        vectors = query_vectors(self.snapshot, self.searcher, parsed)
+        ready = ReadyQuery(f"like {id}", tuple(parsed), vectors, is_document=True)
         if self.encoding is None:
             return ready, number
         meaning = self.encoding.meaning_of_document(number)
@@ -575,9 +571,26 @@ class Search:
         return Hits(
             query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
             required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
-            page.missing, query.corrected, _note(query, hits, snapshot.analyzer),
+            page.missing, query.corrected, self._note(query, hits),
             partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
+
+    def _note(self, query: ReadyQuery, hits: Sequence[Hit]) -> str:
+        """Return what ranks the hits if words and meaning do not, or why there are none."""
+        if query.is_document:
+            if self.encoding is None or query.meaning is not None:
+                return ""
+            return "Words alone are compared, as the document has no coordinates of meaning"
+        if not query.absent:
+            if hits or any(len(one.terms) for one in query.parsed):
+                return ""
+            if query.constraints is not None and query.constraints.excluded:
+                return "The query only excludes words; add words to search for"
+            words = "only stop" if self.snapshot.analyzer.words(query.shown) else "no"
+            return f"The query has {words} words"
+        similar = any(len(word.terms) for parsed in query.parsed for word in parsed.outside)
+        by = " and ".join(["similar words"] * similar + ["meaning"] * (query.meaning is not None))
+        return "Nothing contains these words" + (f"; closest by {by}" if hits else "")
 
     def _word_weights(self, query: ReadyQuery) -> dict[str, Worth]:
         """Return what each term of the expanded query is worth in a passage, over all fields."""
@@ -676,20 +689,6 @@ def soft_cosines(
     ]
     vectors = query_vectors(snapshot, searcher, parsed)
     return searcher.scores(vectors, documents) / sum(searcher.weights)
-
-
-def _note(query: ReadyQuery, hits: Sequence[Hit], analyzer: Analyzer) -> str:
-    """Return what ranks the hits if no document has a word of the query, or why there are none."""
-    if not query.absent:
-        if hits or any(len(one.terms) for one in query.parsed) or query.shown.startswith("like "):
-            return ""
-        if query.constraints is not None and query.constraints.excluded:
-            return "The query only excludes words; add words to search for"
-        stopped = " only stop words" if analyzer.words(query.shown) else " no words"
-        return f"The query has{stopped}"
-    similar = any(len(word.terms) for parsed in query.parsed for word in parsed.outside)
-    by = " and ".join(["similar words"] * similar + ["meaning"] * (query.meaning is not None))
-    return "Nothing contains these words" + (f"; closest by {by}" if hits else "")
 
 
 def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:
