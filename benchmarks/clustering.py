@@ -33,7 +33,6 @@ from softcosine import (
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.sklearn.coordinates import SoftCosineTransformer
 from softcosine.sklearn.estimator import row_blocks
-from softcosine.sklearn.lsa import SoftLSA
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.sklearn.similarity import built_similarity
 from softcosine.text.corpus import AnalyzedTexts
@@ -146,14 +145,8 @@ def ways(
         return lambda seed: communities(joined, seed=seed)
 
     yield "spherical k-means, all dimensions", None, exactly
-    few = {
-        "k-means, best dimensions of the soft space": SoftCosineTransformer(
-            S, n_components=dimensions
-        ),
-        "k-means, LSA of the documents": SoftLSA(S, n_components=dimensions),
-    }
-    for name, transformer in few.items():
-        yield name, transformer.n_components, partial(in_few, transformer)
+    transformer = SoftCosineTransformer(S, n_components=dimensions)
+    yield "k-means, best dimensions of the soft space", dimensions, partial(in_few, transformer)
     yield f"Louvain, {n_neighbors} nearest neighbours", None, graph
 
 
@@ -225,42 +218,37 @@ def similarity_kept(
     X: csr_array, matrices: Mapping[str, TermSimilarityMatrix], *, dimensions: Sequence[int]
 ) -> list[dict[str, object]]:
     """Measure what similarity few dimensions keep; a line of the table each."""
-    kinds = (SoftCosineTransformer, SoftLSA)
     rows: list[dict[str, object]] = []
     for name, S in matrices.items():
         Y = soft_units(X, S)
-        for kind in kinds:
-            for n_components in dimensions:
-                start = time.perf_counter()
-                transformer = kind(S, n_components=n_components).fit(Y)
-                seconds = time.perf_counter() - start
-                exact, estimated = compared_cosines(transformer, Y, S)
-                rows.append({
-                    "similarity": name,
-                    "transformer": kind.__name__,
-                    "dimensions": n_components,
-                    "correlation": round(
-                        float(np.corrcoef(exact.ravel(), estimated.ravel())[0, 1]), 3
-                    ),
-                    "RMSE": round(float(np.sqrt(np.mean((exact - estimated) ** 2))), 4),
-                    "recall@10": round(recall(exact, estimated, 10), 3),
-                    "s to fit": round(seconds, 1),
-                })  # fmt: skip
-                print(rows[-1], file=sys.stderr, flush=True)
+        for n_components in dimensions:
+            start = time.perf_counter()
+            transformer = SoftCosineTransformer(S, n_components=n_components).fit(Y)
+            seconds = time.perf_counter() - start
+            exact, estimated = compared_cosines(transformer, Y, S)
+            rows.append({
+                "similarity": name,
+                "transformer": "SoftCosineTransformer",
+                "dimensions": n_components,
+                "correlation": round(
+                    float(np.corrcoef(exact.ravel(), estimated.ravel())[0, 1]), 3
+                ),
+                "RMSE": round(float(np.sqrt(np.mean((exact - estimated) ** 2))), 4),
+                "recall@10": round(recall(exact, estimated, 10), 3),
+                "s to fit": round(seconds, 1),
+            })  # fmt: skip
+            print(rows[-1], file=sys.stderr, flush=True)
     return rows
 
 
 def compared_cosines(
-    transformer: SoftCosineTransformer | SoftLSA, Y: csr_array, S: TermSimilarityMatrix
+    transformer: SoftCosineTransformer, Y: csr_array, S: TermSimilarityMatrix
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return exact and estimated soft cosines of some documents with all others."""
     n = Y.shape[0]
     drawn = np.sort(np.random.default_rng(0).permutation(n)[:N_MEASURED])
     queries = csr_array(Y[drawn])
-    if isinstance(transformer, SoftLSA):
-        left = transformer.transform_queries(queries)
-    else:
-        left = transformer.transform(queries)
+    left = transformer.transform(queries)
     others = np.arange(n) != drawn[:, None]
     shape = (len(drawn), n - 1)
     exact = soft_cosine_similarity(queries, Y, S)[others].reshape(shape)
@@ -364,8 +352,7 @@ def main() -> None:
         f"Estimated soft cosines of {N_MEASURED} messages with all others against the exact ones: "
         "Pearson's correlation, root mean square error, and the share of the exact ten nearest "
         "among the estimated ten.",
-        "Transformed documents have soft norm 1 before they are transformed. SoftLSA "
-        "transforms queries apart.",
+        "Transformed documents have soft norm 1 before they are transformed.",
     )
     title = "What similarity few dimensions keep on 20 Newsgroups"
     print(

@@ -40,13 +40,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from softcosine.lab import SNOS
 from softcosine.sklearn.coordinates import SoftCosineTransformer
-from softcosine.sklearn.lsa import SoftLSA
 from softcosine.sklearn.metric import SoftMetric
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
 
-BLOCKWISE = (SoftCosineTransformer, SoftLSA)
-ALL = (*BLOCKWISE, SoftNeighborsTransformer)
+ALL = (SoftCosineTransformer, SoftNeighborsTransformer)
 
 THREE = [[1, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]
 TEXTS = ["a dead king", "the king was killed", "tea in a cup", "a cup of coffee"] * 3
@@ -79,7 +77,6 @@ def documents(n_docs=40, n_terms=12, *, seed=0, density=0.3):
         *(kind() for kind in ALL),
         SoftCosineTransformer(sparse_output=False),
         SoftCosineTransformer(n_components=2),
-        SoftLSA(n_components=2),
         SoftNeighborsTransformer(mode="connectivity"),
     ]
 )
@@ -118,11 +115,9 @@ def test_few_coordinates_are_as_good_as_the_next_singular_value_says(c, k):
 
 def test_without_similarities_few_coordinates_are_those_of_truncated_svd():
     X = documents()
-    for kind in (SoftCosineTransformer, SoftLSA):
-        ours = kind(similarity_matrix(np.eye(12)), n_components=3)
-        Y = X if kind is SoftCosineTransformer else Normalizer().fit_transform(X)
-        theirs = TruncatedSVD(3, algorithm="arpack", random_state=0).fit_transform(Y)
-        np.testing.assert_allclose(np.abs(ours.fit_transform(X)), np.abs(theirs), atol=1e-6)
+    ours = SoftCosineTransformer(similarity_matrix(np.eye(12)), n_components=3)
+    theirs = TruncatedSVD(3, algorithm="arpack", random_state=0).fit_transform(X)
+    np.testing.assert_allclose(np.abs(ours.fit_transform(X)), np.abs(theirs), atol=1e-6)
 
 
 def test_a_linear_model_sees_words_that_mean_the_same():
@@ -146,35 +141,12 @@ def test_a_factor_that_does_not_fit_is_refused_with_the_way_out(monkeypatch):
 # --- few dimensions -----------------------------------------------------------------------------
 
 
-@given(own.collections(matrices=own.definite_matrices), st.integers(1, 9))
-def test_lsa_estimates_soft_cosines_within_its_bounds(c, k):
-    lsa = SoftLSA(similarity_matrix(c.S), n_components=k)
-    Y, X = lsa.fit_transform(c.counts), lsa.transform_queries(c.queries)
-    assert Y.shape == (c.n_docs, k)
-    exact = oracle.soft_cosine(c.queries, c.counts, c.S)
-    bounds = lsa.error_bounds(c.queries)[:, None]
-    # A difference of squares: the residual has half of the digits.
-    slack = 1e-7 * (1 + np.linalg.norm(c.queries @ c.S, axis=1, keepdims=True))
-    slack = slack / np.where(exact.any(axis=1, keepdims=True), 1e-3, 1)
-    assert np.all(np.abs(X @ Y.T - exact) <= bounds + slack)
-    unit = oracle.normalized_documents(c.counts, c.S)
-    values = np.append(np.linalg.svd(unit, compute_uv=False), np.zeros(k + 1))
-    assert lsa.residual_ <= values[k] + 1e-5
-
-
-def test_documents_and_queries_of_norm_zero_stay_zero():
-    reduced = SoftLSA(similarity_matrix(THREE), n_components=2).fit(np.eye(3))
-    assert not reduced.transform([[0, 0, 0]]).any()
-    assert not reduced.transform_queries([[0, 0, 0]]).any()
-
-
 def test_more_documents_than_are_multiplied_at_once_give_the_same(monkeypatch):
     X = documents()
-    whole = [kind(n_components=3).fit(X) for kind in BLOCKWISE]
-    coordinates = [dense(transformer.transform(X)) for transformer in whole]
+    transformer = SoftCosineTransformer(n_components=3).fit(X)
+    expected = dense(transformer.transform(X))
     monkeypatch.setattr("softcosine.sklearn.estimator._ROWS", 7)
-    for transformer, expected in zip(whole, coordinates, strict=True):
-        np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), expected, atol=1e-6)
+    np.testing.assert_allclose(dense(transformer.fit(X).transform(X)), expected, atol=1e-6)
 
 
 # --- neighbour graphs ---------------------------------------------------------------------------
@@ -391,7 +363,9 @@ def test_clones_and_pickles_are_equal(kind):
 def test_outputs_have_names_and_come_as_data_frames(kind):
     pandas = pytest.importorskip("pandas")
     X = documents(8, 5)
-    transformer = kind().set_params(**({"n_components": 2} if kind in BLOCKWISE else {}))
+    transformer = kind().set_params(
+        **({"n_components": 2} if kind is SoftCosineTransformer else {})
+    )
     names = transformer.fit(X).get_feature_names_out()
     assert names[0] == f"{kind.__name__.lower()}0"
     assert len(names) == transformer.transform(X).shape[1]
@@ -483,12 +457,6 @@ def test_what_failed_to_fit_again_is_not_fitted():
         model.transform(np.eye(2))
 
 
-def test_bounds_hold_where_squares_cancel():
-    S = similarity_matrix(np.eye(3))
-    lsa = SoftLSA(S, n_components=1).fit([[1, 0, 0]] * 100 + [[1, 5e-9, 0]])
-    assert lsa.error_bounds([[0, 1, 0]])[0] >= 5e-9
-
-
 @pytest.mark.parametrize("texts", [["green tea", "a tyre"], np.array(["tea", "car"]), ("tea",)])
 @pytest.mark.parametrize(
     "fit",
@@ -496,7 +464,6 @@ def test_bounds_hold_where_squares_cancel():
         lambda S, texts: sc.SoftNeighbors(S).fit(texts),
         lambda S, texts: SoftCosineTransformer(S).fit(texts),
         lambda S, texts: SoftNeighborsTransformer(S).fit(texts),
-        lambda S, texts: SoftLSA(S).fit(texts),
         lambda S, texts: SoftNeighborsClassifier(S).fit(texts, [0] * len(texts)),
         lambda S, texts: SoftMetric(S).fit(texts, [0] * len(texts)),
         lambda S, texts: SNOS().fit(texts),

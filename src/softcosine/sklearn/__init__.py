@@ -1,7 +1,7 @@
 """Scikit-learn estimators for the soft vector space; they need scikit-learn.
 
-``coordinates.py``, ``lsa.py``
-    Transformers to coordinates, exact or in few dimensions.
+``coordinates.py``
+    A transformer to coordinates, exact or in few dimensions.
 ``neighbor_graph.py``, ``neighbors_classifier.py``
     Nearest neighbours: the graph, and a classifier.
 ``metric.py``
@@ -13,14 +13,12 @@ See docs/scikit-learn.md.
 """
 
 from softcosine.sklearn.coordinates import SoftCosineTransformer
-from softcosine.sklearn.lsa import SoftLSA
 from softcosine.sklearn.metric import SoftMetric
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
 from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
 
 __all__ = [
     "SoftCosineTransformer",
-    "SoftLSA",
     "SoftMetric",
     "SoftNeighborsClassifier",
     "SoftNeighborsTransformer",

@@ -166,7 +166,7 @@ def orthonormal_basis(S: TermSimilarityMatrix, *, max_memory: int = 4 << 30) -> 
             f"a change of basis needs {needed / 2**20:,.0f} MiB, and {max_memory / 2**20:,.0f} MiB "
             f"are allowed. {plan.fill_in}. Build S with fewer neighbours or strategy='dominant', "
             "raise max_memory, or do without a factor: expand_queries and unit_documents serve "
-            "the same ranking by dot product, SoftLSA in few dimensions."
+            "the same ranking by dot product."
         )
     least = 8 * np.finfo(np.float64).eps * max(plan.fill_in.largest_component, 1)
     try:
