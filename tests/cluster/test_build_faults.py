@@ -14,7 +14,6 @@ import pytest
 
 from killing import ended, within
 from softcosine.cluster import plan as plans
-from softcosine.cluster import tasks
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.plan import ShardPlan
 from softcosine.errors import (
@@ -94,7 +93,7 @@ def test_tasks_of_a_killed_worker_are_run_again(inputs, expected, tmp_path, step
 def test_a_build_stops_where_workers_are_killed_again_and_again(inputs, tmp_path, monkeypatch):
     pytest.importorskip("joblib")
     monkeypatch.setattr(plans, "tally", _end)
-    with within(300), pytest.raises(tasks.BrokenExecutor):
+    with within(300), pytest.raises(plans.BrokenExecutor):
         planned(inputs).build(tmp_path / "all.shards", jobs=2)
 
 

@@ -2,8 +2,8 @@
 
 ``plan.py``, ``build_plan.py``
     `ShardPlan`: builds shards from files in tasks that can be repeated; what the tasks read.
-``splitting.py``, ``tally.py``, ``terms.py``, ``shard_building.py``, ``tasks.py``
-    The tasks: chunks of the inputs, their counts, the terms of all, coordinates and shards; joblib.
+``splitting.py``, ``tally.py``, ``shard_building.py``
+    The tasks: chunks of the inputs, their counts and the terms of all, the shards.
 ``sharded_index.py``, ``sharded_search.py``, ``shards.py``
     `ShardedIndex`; a search over all shards; the documents and the snapshot of all.
 ``shard.py``

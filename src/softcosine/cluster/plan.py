@@ -1,9 +1,14 @@
-"""`ShardPlan`: builds a sharded index from files, in tasks that can be repeated."""
+"""`ShardPlan`: builds a sharded index from files, in tasks that can be repeated.
+
+joblib runs the tasks; each writes a file or folder, whole or not at all.
+"""
 
 from __future__ import annotations
 
+import logging
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -11,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from softcosine._progress import Report, silent
+from softcosine._threads import usable_cpus, using_threads
 from softcosine._validation import check_list, check_whole, is_whole, must_be
 from softcosine.cluster.build_plan import BuildPlan
 from softcosine.cluster.manifest import BUILT_EPOCH, ShardsManifest, epoch_folder
@@ -20,10 +26,8 @@ from softcosine.cluster.shard_building import (
     loaded_encoders,
 )
 from softcosine.cluster.splitting import Chunk, inputs_at, split
-from softcosine.cluster.tally import Tally, analysis_cache, tally
-from softcosine.cluster.tasks import run_tasks
-from softcosine.cluster.terms import check_ids, counted_terms
-from softcosine.errors import AlreadyExistsError, InvalidInputError
+from softcosine.cluster.tally import Tally, analysis_cache, check_ids, counted_terms, tally
+from softcosine.errors import AlreadyExistsError, InvalidInputError, MissingDependencyError
 from softcosine.files import (
     TABLES,
     Fields,
@@ -40,6 +44,8 @@ from softcosine.index.writer.pending_commit import CountedDocuments
 from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
 from softcosine.version import __version__
 
+_logger = logging.getLogger(__name__)
+_ATTEMPTS = 3  # before a build stops because workers are killed
 _WORK = "work"
 _MEMORY, _LEAST_MEMORY = 1 << 30, 1 << 16
 
@@ -192,7 +198,7 @@ class ShardPlan:
         work.mkdir(exist_ok=True)
         plan = self._planned(work, report)
         chunks = range(len(plan.chunks))
-        run_tasks(
+        _run_tasks(
             "counting words", tally, [(work, number) for number in chunks], jobs=jobs, report=report
         )
         tallies = [Tally.open(work, plan, number) for number in chunks]
@@ -211,7 +217,7 @@ class ShardPlan:
         names = ("encoder", "encoder_cache") if self._directory.encoder is not None else ()
         encoder = {name: self._settings.get(name) for name in names}
         n_shards = -(-n_docs // self._docs_per_shard)
-        run_tasks(
+        _run_tasks(
             "building shards", build_shard,
             [(folder, work, number, n_shards, memory, encoder) for number in range(n_shards)],
             jobs=jobs, report=report,
@@ -326,3 +332,67 @@ class _Texts:
             tally = Tally.open(self.work, self.plan, number)
             for _, document in tally.documents(slice(0, tally.n_docs)):
                 yield document.shown
+
+
+def _run_tasks(
+    what: str,
+    task: Callable[..., None],
+    calls: Sequence[tuple[Any, ...]],
+    *,
+    jobs: int | None,
+    report: Report,
+) -> None:
+    """Run a task for every tuple of arguments, in any order.
+
+    Tasks that a killed worker did not finish are run again.
+
+    Parameters
+    ----------
+    what : str
+        Name of the step.
+    task : callable
+        Can be pickled; does nothing if its result exists.
+    calls : sequence of tuples
+    jobs : int or None
+        See `joblib.Parallel`.
+    report : callable
+        Called with (what, done, total).
+
+    Raises
+    ------
+    MissingDependencyError
+        If joblib is not installed.
+    BrokenExecutor
+        If workers are killed again and again.
+    """
+    try:
+        from joblib import Parallel, delayed, effective_n_jobs
+    except ImportError as error:
+        raise MissingDependencyError("joblib", "shards", "Work in jobs") from error
+
+    threads = max(1, usable_cpus() // effective_n_jobs(jobs))
+    report(what, 0, len(calls))
+    left = set(range(len(calls)))
+    for attempt in range(1, _ATTEMPTS + 1):
+        work = (
+            delayed(_in_threads)(threads, task, number, calls[number]) for number in sorted(left)
+        )
+        try:
+            parallel = Parallel(n_jobs=jobs, return_as="generator_unordered")
+        except ValueError:  # this backend returns all results together
+            parallel = Parallel(n_jobs=jobs)
+        try:
+            for number in parallel(work):
+                left.remove(number)
+                report(what, len(calls) - len(left), len(calls))
+            return
+        except BrokenExecutor:
+            if attempt == _ATTEMPTS:
+                raise
+            _logger.warning("A worker was killed; its tasks are run again.")
+
+
+def _in_threads(threads: int, task: Callable[..., None], number: int, call: tuple[Any, ...]) -> int:
+    with using_threads(threads):
+        task(*call)
+    return number
