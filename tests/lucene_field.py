@@ -10,9 +10,8 @@ from typing import Any
 import jpype
 import numpy as np
 
-from softcosine.errors import InvalidInputError
+from softcosine.errors import InvalidInputError, ServerError
 from softcosine.index.search.server_query import ServerQuery
-from softcosine.servers.http import TooManyClausesError
 from softcosine.servers.text_field import Candidates, TermFacts
 
 
@@ -127,10 +126,7 @@ class LuceneField:
         try:
             found = searcher.search(self._query(body), n).scoreDocs
         except jpype.JException as error:
-            # TooManyClauses, TooManyNestedClauses
-            raise TooManyClausesError(
-                "lucene", self.address, str(error), "IndexSearcher.setMaxClauseCount"
-            ) from error
+            raise ServerError("lucene", self.address, str(error)) from error
         scores = np.array([one.score for one in found], np.float64)
         return Candidates(self.ids([one.doc for one in found]), scores)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import softcosine as sc
-from softcosine.errors import InvalidInputError, ServerError
+from softcosine.errors import InvalidInputError
 from softcosine.servers.field_comparison import compared
 from softcosine.servers.field_search import search_field
 from softcosine.servers.learning import learn_from
@@ -196,38 +196,3 @@ def test_documents_that_the_index_lacks_are_scored_by_what_lucene_stores(field):
     assert "new" in dict(wanted)
     with pytest.raises(InvalidInputError, match="does not store the texts"):
         learn_from(own)
-
-
-def test_fewer_words_are_sent_to_a_field_that_takes_no_more(lucene, field):
-    words = [
-        "tea",
-        "coffee",
-        "cup",
-        "pot",
-        "wheel",
-        "tyre",
-        "tire",
-        "bicycle",
-        "bike",
-        "car",
-        "repair",
-        "drink",
-        "flat",
-    ]
-    own = field(random_texts(np.random.default_rng(5), 300, 30, words))
-    index = learn_from(own)
-    searcher = lucene.search.IndexSearcher
-    most = searcher.getMaxClauseCount()
-    every = search_field(index, own, "tea bike")
-    try:
-        searcher.setMaxClauseCount(4)
-        hits = search_field(index, own, "tea bike")
-        assert " words (the server takes no more), 100 candidates" in hits.plan.reason
-        assert 2 < hits.plan.n_terms <= 4 < every.plan.n_terms
-        assert not hits.plan.proven
-        assert hits.ids[0] == every.ids[0]
-        with pytest.raises(ServerError, match=r"more clauses than the server takes .* raise"):
-            search_field(index, own, words)
-    finally:
-        searcher.setMaxClauseCount(most)
-    assert "takes no more" not in every.plan.reason

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Unpack
@@ -21,7 +20,6 @@ from softcosine.index.search.server_query import Words, server_query
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
-from softcosine.servers.http import TooManyClausesError
 from softcosine.servers.text_field import TextField
 from softcosine.text.corpus import analyze
 
@@ -76,20 +74,13 @@ def search_field(
     request = structs.replace(asked, k=asked.n_wanted, offset=0, first_stage=None)
     stage, snapshot = asked.stage or FirstStage(None), index.snapshot
     n = max(stage.candidates or _CANDIDATES, request.k)
-    most, refused = None if stage.terms is None else max(1, 2 * stage.terms), False
-    while True:
-        expansion = ExpandRequest.of(
-            q=query, to=field.server, field=field.name, words=words, syntax=asked.syntax,
-            max_terms=most, keep_stop_words=asked.keep_stop_words,
-        )  # fmt: skip
-        sent = server_query(snapshot, expansion, tokens)
-        try:
-            found = field.search(sent, n, timeout=timeout)
-            break
-        except TooManyClausesError:
-            if most == 1:  # the query's own words alone are too many
-                raise
-        most, refused = max(1, min(most or sys.maxsize, len(sent.words)) // 2), True
+    expansion = ExpandRequest.of(
+        q=query, to=field.server, field=field.name, words=words, syntax=asked.syntax,
+        max_terms=None if stage.terms is None else max(1, 2 * stage.terms),
+        keep_stop_words=asked.keep_stop_words,
+    )  # fmt: skip
+    sent = server_query(snapshot, expansion, tokens)
+    found = field.search(sent, n, timeout=timeout)
     numbers = snapshot.documents.numbers_of(found.ids)
     hits, scored = _among(numbers, snapshot, query, request), "scored exactly by the index"
     if lacking := [id for id in found.ids if id not in numbers]:
@@ -101,8 +92,7 @@ def search_field(
         if n_left := len(lacking) - len(texts):
             scored += f", but {n_left:,} that it lacks and the server has no text of are left out"
     reason = (
-        f"{len(sent.words):,} words{' (the server takes no more)' if refused else ''}, "
-        f"{len(found.ids):,} candidates of {field.server}, {scored}; "
+        f"{len(sent.words):,} words, {len(found.ids):,} candidates of {field.server}, {scored}; "
         "not proven: the field has statistics of its own"
     )
     if not found.complete:

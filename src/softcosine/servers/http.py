@@ -27,17 +27,6 @@ _FINAL = (TimeoutError, ConnectionRefusedError, ssl.SSLError, gaierror)
 _NAMES = ("elasticsearch", "opensearch")
 
 
-class TooManyClausesError(ServerError):
-    """A query has more clauses than a server takes, so that fewer terms may pass."""
-
-    def __init__(self, server: str, address: str, reason: str, setting: str) -> None:
-        super().__init__(
-            server, address,
-            f"the query has more clauses than the server takes ({reason}); raise {setting} there, "
-            "or search for fewer words.",
-        )  # fmt: skip
-
-
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The status of a reply and its JSON."""
@@ -234,8 +223,9 @@ class Http:
         if status < 400 or status in accept:
             return Reply(status, value)
         if b"maxClauseCount" in content:
-            raise TooManyClausesError(
-                self.name, self.address, _reason(value), "indices.query.bool.max_clause_count"
+            raise self.error(
+                f"the query has more clauses than the server takes ({_reason(value)}); raise "
+                "indices.query.bool.max_clause_count there, or send fewer words (first_stage=)"
             )
         if status in (401, 403):
             upper = (self._name or _NAMES[0]).upper()
