@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-import softcosine.similarity.pairs as module
-from softcosine.errors import InvalidInputError
-from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.source import source_from_state
+from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.similarity.pairs import PairSimilarity, arrays_of
+from softcosine.similarity.source import SourceState, source_from_state
 from test_sources_contract import as_lists, bits, brute_force
 
 WORDS = ("a", "b", "c", "d", "A", "Straße", "strasse", "")
@@ -54,15 +53,6 @@ def test_neighbors_are_those_of_brute_force(
     assert as_lists(found) == brute_force(source, asked, among, k)
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    pairs = [(a, b, 0.5) for a in WORDS for b in WORDS if a < b]
-    source = PairSimilarity(pairs)
-    expected = bits(source.neighbors(WORDS, WORDS, max_neighbors=3))
-    for size in (1, 7, 20):
-        monkeypatch.setattr(module, "_BLOCK_PAIRS", size)
-        assert bits(source.neighbors(WORDS, WORDS, max_neighbors=3)) == expected
-
-
 def matrix() -> csr_array:
     S = np.zeros((3, 3), np.float32)
     S[0, 1] = S[1, 0] = 0.75
@@ -70,10 +60,14 @@ def matrix() -> csr_array:
     return csr_array(S)
 
 
-def test_forms_of_one_row_are_one_term() -> None:
+def saved(words: list[str], rows: list[int], S: csr_array) -> SourceState:
+    """The state of a table of pairs, as earlier versions saved it."""
+    return SourceState("pairs", {}, arrays_of(words, np.array(rows, np.int32), S))
+
+
+def test_forms_of_one_row_of_a_saved_table_are_one_term() -> None:
     words = ["run", "runs", "walk", "stand", "running"]
-    rows = np.array([0, 0, 1, 2, 0], np.int32)
-    source = PairSimilarity.of_matrix(words, matrix(), rows=rows)
+    source = source_from_state(saved(words, [0, 0, 1, 2, 0], matrix()))
     assert source.similarities(["run", "runs", "Runs"], ["runs", "walk", "walk"]).tolist() == [
         1.0,
         0.75,
@@ -88,6 +82,17 @@ def test_forms_of_one_row_are_one_term() -> None:
     assert bits(again.neighbors(["runs", "walk"], words, max_neighbors=9)) == bits(found)
 
 
+@pytest.mark.parametrize(
+    ("name", "damaged"), [("rows", [0, 3, 1]), ("rows", [0, -1, 1]), ("indices", [1, 0, 9, 1])]
+)
+def test_a_damaged_table_is_refused(name: str, damaged: list[int]) -> None:
+    state = saved(["a", "b", "c"], [0, 1, 2], matrix())
+    arrays = {**state.arrays, name: np.array(damaged, np.int32)}
+    source = source_from_state(SourceState("pairs", {}, arrays))
+    with pytest.raises(CorruptIndexError, match="cannot be built from what was saved"):
+        source.similarities(["a"], ["b"])
+
+
 def test_terms_are_looked_up_as_they_stand_then_casefolded() -> None:
     source = PairSimilarity([("US", "america", 0.5), ("us", "we", 0.75), ("Rome", "city", 0.5)])
     assert source.knows(["US", "us", "uS", "rome", "Rome", "CITY"]).tolist() == [
@@ -99,11 +104,6 @@ def test_terms_are_looked_up_as_they_stand_then_casefolded() -> None:
         True,
     ]
     assert source.similarities(["US", "Us"], ["america", "we"]).tolist() == [0.5, 0.75]
-
-
-def test_a_matrix_is_shared_not_copied() -> None:
-    S = matrix()
-    assert np.shares_memory(PairSimilarity.of_matrix(["a", "b", "c"], S).matrix.data, S.data)
 
 
 def test_an_empty_table_knows_nothing() -> None:
@@ -130,38 +130,6 @@ def test_terms_that_are_no_strings_are_refused() -> None:
         PairSimilarity([("a", 3, 0.5)])  # type: ignore[list-item]
     with pytest.raises(InvalidInputError, match="known term 7 is no string"):
         PairSimilarity([], known=[7])  # type: ignore[list-item]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {(0, 1): 1.5},
-            r"is 1.5; needed is a symmetric matrix of numbers in \(0, 1\]",
-        ),
-        ({(0, 1): float("nan")}, "of 'a' and 'b' is nan"),
-        ({(2, 2): 0.5}, "of 'c' and 'c' is 0.5; .* without diagonal"),
-        ({(0, 1): 0.5}, "of 'a' and 'b' is 0.5; needed is a symmetric"),
-        ({(0, 2): 0.5}, "of 'a' and 'c' is 0.5; needed is a symmetric"),
-    ],
-)
-def test_matrices_that_are_no_tables_of_pairs_are_refused(
-    change: dict[tuple[int, int], float], message: str
-) -> None:
-    dense = matrix().toarray()
-    for place, value in change.items():
-        dense[place] = value
-    with pytest.raises(InvalidInputError, match=message):
-        PairSimilarity.of_matrix(["a", "b", "c"], csr_array(dense))
-
-
-def test_words_and_rows_that_do_not_fit_the_matrix_are_refused() -> None:
-    with pytest.raises(InvalidInputError, match="2 words for 3 rows"):
-        PairSimilarity.of_matrix(["a", "b"], matrix())
-    with pytest.raises(InvalidInputError, match="rows run from 0 to 3, but S has 3"):
-        PairSimilarity.of_matrix(["a", "b"], matrix(), rows=np.array([0, 3], np.int32))
-    with pytest.raises(InvalidInputError, match=r"shape \(2, 3\); needed is a square matrix"):
-        PairSimilarity.of_matrix(["a", "b"], csr_array(np.zeros((2, 3), np.float32)))
 
 
 def test_pairs_may_be_a_mapping() -> None:

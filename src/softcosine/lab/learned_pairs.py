@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.pairs import arrays_of, table_of
 from softcosine.similarity.source import Neighbors, SourceState
+from softcosine.similarity.thesaurus.concepts import concepts_of_table
+from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 
 
 class LearnedPairs:
@@ -18,17 +20,28 @@ class LearnedPairs:
 
     Parameters
     ----------
-    pairs : PairSimilarity
+    words : sequence of str
+    rows : ndarray of shape (n_words,), int32
+        The term of each word, which may have several.
+    matrix : csr_array of shape (n_terms, n_terms), float32
+        Symmetric, in (0, 1], without diagonal.
     learned : mapping
         Settings of the learning, JSON-serialisable.
     """
 
-    __slots__ = ("_learned", "_pairs")
+    __slots__ = ("_learned", "_pairs", "_rows", "matrix")
 
     kind: ClassVar[str]
 
-    def __init__(self, pairs: PairSimilarity, learned: Mapping[str, Any]) -> None:
-        self._pairs = pairs
+    def __init__(
+        self,
+        words: Sequence[str],
+        rows: NDArray[np.int32],
+        matrix: csr_array,
+        learned: Mapping[str, Any],
+    ) -> None:
+        self.matrix, self._rows = matrix, rows
+        self._pairs = ThesaurusSimilarity(concepts_of_table(words, rows, matrix), name=self.kind)
         self._learned = dict(learned)
 
     @classmethod
@@ -43,9 +56,11 @@ class LearnedPairs:
         similar = np.diff(S.indptr) > 0
         places = (np.cumsum(similar) - 1).astype(np.int32)
         named = np.flatnonzero(similar[rows]) if len(rows) else np.empty(0, np.int64)
-        words = [names[i] for i in named.tolist()]
-        table = S[similar][:, similar]
-        return cls(PairSimilarity.of_matrix(words, table, rows=places[rows[named]]), learned)
+        first: dict[str, int] = {}
+        for i in named.tolist():
+            first.setdefault(names[i], i)
+        own = places[rows[np.fromiter(first.values(), np.int64, len(first))]]
+        return cls([*first], own, S[similar][:, similar], learned)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -62,14 +77,9 @@ class LearnedPairs:
         """Exponent of the values."""
         return float(self._learned.get("exponent", 1.0))
 
-    @property
-    def matrix(self) -> csr_array:
-        """The similarities of the terms, float32, symmetric, without the diagonal."""
-        return self._pairs.matrix
-
     def __len__(self) -> int:
         """Return the number of pairs of similar terms."""
-        return len(self._pairs)
+        return int(self.matrix.nnz) // 2
 
     def __repr__(self) -> str:
         settings = "".join(f", {name}={value!r}" for name, value in self._learned.items())
@@ -91,13 +101,13 @@ class LearnedPairs:
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
-        return SourceState(self.kind, self._learned, self._pairs.state().arrays)
+        arrays = arrays_of(self.words, self._rows, self.matrix)
+        return SourceState(self.kind, self._learned, arrays)
 
     @classmethod
     def from_state(cls, state: SourceState) -> Self:
         """Source with the given state."""
-        pairs = PairSimilarity.from_state(SourceState("pairs", arrays=state.arrays))
-        return cls(pairs, state.settings)
+        return cls(*table_of(state.arrays), state.settings)
 
 
 def best_pairs(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, triu
 
-from softcosine._ragged import running_sum
+from softcosine._ragged import running_sum, slices
 from softcosine.errors import InvalidInputError
 from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.words import find_words, normalize
@@ -131,6 +132,32 @@ def written_terms(term: str) -> tuple[str, ...]:
     plain = " ".join(normalize(term).split())
     words = " ".join(find_words(plain))
     return (plain,) if words in ("", plain) else (plain, words)
+
+
+def concepts_of_table(
+    words: Sequence[str], rows: NDArray[np.integer[Any]], S: csr_array
+) -> Concepts:
+    """Return concepts that give the words of two rows their similarity, and those of one row 1.
+
+    Parameters
+    ----------
+    words : sequence of str
+    rows : ndarray of shape (n_words,), integers
+        Row of each word.
+    S : csr_array of shape (n_rows, n_rows)
+        Symmetric, in (0, 1], without diagonal.
+    """
+    of_row = running_sum(np.bincount(rows, minlength=S.shape[0]))
+    order = np.argsort(rows, kind="stable")
+    pairs = triu(S, 1).tocoo()
+    # A concept for each pair of rows, then one for each row.
+    own = np.arange(S.shape[0])
+    entry, places = slices(of_row, np.concatenate((*pairs.coords, own)))
+    numbers = np.concatenate((*[np.arange(pairs.nnz)] * 2, pairs.nnz + own))
+    weights = np.concatenate((pairs.data, np.ones(len(own), np.float32)))
+    return Concepts.of_entries(
+        tuple(words), order[places], numbers[entry], np.ones(len(entry)), weights
+    )
 
 
 def concepts_of_groups(groups: Iterable[tuple[Sequence[str], float]]) -> Concepts:
