@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine._progress import Report
+from softcosine._threads import in_threads
 from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.cluster.manifest import ShardsManifest
-from softcosine.cluster.shard import NOT_FITTING, ShardSource
+from softcosine.cluster.shard import NOT_FITTING, Shard, ShardSource
 from softcosine.cluster.sharded_search import ShardedSearch
 from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.cluster.workers import ThreadWorkers, Workers
@@ -145,7 +146,7 @@ class ShardedIndex(Searchable):
         if epoch.encoder is not None:
             checked_reader(SoftIndex.open(sources[0].path).snapshot, epoch.encoder)
         if options["engine"] is None:
-            workers: Workers = ThreadWorkers.open(sources)
+            workers: Workers = ThreadWorkers(in_threads(Shard.open, sources, None))
         else:
             from softcosine.cluster.ray_workers import RayWorkers
 

@@ -98,13 +98,9 @@ class Shards:
     def _named(self, numbers: Iterable[int]) -> tuple[str, ...]:
         return tuple(self._names[number] for number in sorted(numbers))
 
-    def every(self, method: str, *arguments: Any, partial: bool = False) -> list[Any]:
-        """Return the answers of all shards to a call, without those that are `missing`.
-
-        `partial` allows answers to be missing outside of `searching` too.
-        """
-        calls = dict.fromkeys(range(len(self)), arguments)
-        return list(self._scatter(method, calls, partial=partial).values())
+    def every(self, method: str, *arguments: Any) -> list[Any]:
+        """Return the answers of all shards to a call, without those that are `missing`."""
+        return list(self._scatter(method, dict.fromkeys(range(len(self)), arguments)).values())
 
     def gathered(self, method: str, *arguments: Any) -> dict[Any, Any]:
         """Return the answers of `every`, which are mappings, as one mapping."""
@@ -136,9 +132,7 @@ class Shards:
         finally:
             _missing.reset(token)
 
-    def _scatter(
-        self, method: str, calls: Mapping[int, Sequence[Any]], *, partial: bool = False
-    ) -> dict[int, Any]:
+    def _scatter(self, method: str, calls: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
         self.check_open()
         missing = _missing.get()
         asked = {number: own for number, own in calls.items() if number not in (missing or ())}
@@ -155,7 +149,7 @@ class Shards:
         late = asked.keys() - answers.keys()
         if missing is not None:
             missing |= late
-        elif late and not partial:
+        elif late:
             raise DeadlineExceededError(
                 f"{', '.join(self._named(late))} did not answer within {limit:.3g} seconds; try "
                 "again, or allow more time."
@@ -284,7 +278,8 @@ class ShardedSnapshot(Snapshot):
 
     def n_docs_of(self, terms: Sequence[int]) -> list[int]:
         """Return the number of live documents, of shards that answer, that contain each term."""
-        counts = [[0] * len(terms), *self.shards.every("n_docs_of", list(terms), partial=True)]
+        with self.shards.searching():
+            counts = [[0] * len(terms), *self.shards.every("n_docs_of", list(terms))]
         return [sum(own) for own in zip(*counts, strict=True)]
 
     def metadata_keys(self, path: Path) -> set[Hashable]:

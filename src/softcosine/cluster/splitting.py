@@ -66,11 +66,8 @@ class Chunk:
     @property
     def name(self) -> str:
         """Name for messages about its records; lines count from the start of the chunk."""
-        return f"{self.path} from byte {self.start}" if self._inside else self.path
-
-    @property
-    def _inside(self) -> bool:
-        return bool(self.start) and self.format != "parquet"
+        inside = self.start and self.format != "parquet"
+        return f"{self.path} from byte {self.start}" if inside else self.path
 
     def records(self) -> Iterator[Record]:
         """Yield the records.
@@ -88,7 +85,8 @@ class Chunk:
             groups = range(self.start, self.stop)
         elif self.start is not None and self.stop is not None:
             file.seek(self.start)
-            stream = io.BufferedReader(_Span(file, self.stop - self.start))
+            content = io.BytesIO(file.read(self.stop - self.start))
+            stream = io.BufferedReader(content)
         yield from read_records(
             self.name, format=self.format, encoding=self.encoding, stream=stream,
             row_groups=groups,
@@ -107,7 +105,7 @@ def inputs_at(paths: Sequence[str | Path]) -> list[Input]:
     """
     found = []
     for given in map(str, paths):
-        if _is_url(given):
+        if "://" in given:
             system, path = _file_system(given)
             system.invalidate_cache()
             found.append(Input(given, int(system.size(path)), str(system.checksum(path))))
@@ -145,24 +143,6 @@ def split(inputs: Sequence[Input], format: str | None, encoding: str) -> list[Ch
     return chunks
 
 
-class _Span(io.RawIOBase):
-    """The next bytes of a file."""
-
-    def __init__(self, file: BinaryIO, n_bytes: int) -> None:
-        self._file, self._left = file, n_bytes
-
-    def readable(self) -> bool:
-        """Whether it can be read: yes."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read bytes; 0 at the end."""
-        content = self._file.read(min(len(buffer), self._left))
-        self._left -= len(content)
-        buffer[: len(content)] = content
-        return len(content)
-
-
 def _line_starts(one: Input, size: int) -> list[int]:
     """Return starts of lines, about `size` bytes apart, and the end; empty if compressed."""
     with closing(_open(one.path)) as file:
@@ -184,8 +164,8 @@ def _line_starts(one: Input, size: int) -> list[int]:
 
 def _row_groups(path: str, size: int) -> list[int]:
     """Return numbers of row groups, about `size` bytes apart, and their number."""
-    with closing(_open(path)) as file:
-        facts = _parquet_facts(path, file)
+    with closing(_open(path)) as file, opened_parquet(path, file) as rows:
+        facts = rows.metadata
     bounds, n_bytes = [0], 0
     for number in range(facts.num_row_groups):
         n_bytes += facts.row_group(number).total_byte_size
@@ -195,20 +175,11 @@ def _row_groups(path: str, size: int) -> list[int]:
     return bounds
 
 
-def _parquet_facts(path: str, file: BinaryIO) -> Any:
-    with opened_parquet(path, file) as rows:
-        return rows.metadata
-
-
 def _open(path: str) -> BinaryIO:
-    if not _is_url(path):
+    if "://" not in path:
         return Path(path).open("rb")
     system, own = _file_system(path)
     return io.BufferedReader(system.open(own, "rb"))
-
-
-def _is_url(path: str) -> bool:
-    return "://" in path
 
 
 def _file_system(url: str) -> tuple[Any, str]:

@@ -6,11 +6,11 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from softcosine._deadline import check_deadline, using_deadline
-from softcosine._threads import in_threads, n_threads, using_threads
-from softcosine.cluster.shard import Shard, ShardSource
+from softcosine._threads import n_threads, using_threads
+from softcosine.cluster.shard import Shard
 from softcosine.errors import DeadlineExceededError
 
 _LATE = 8  # threads for each shard, as calls that came too late still run
@@ -61,17 +61,6 @@ class ThreadWorkers:
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = tuple(shards)
         self._pool = ThreadPoolExecutor(_LATE * len(shards), "softcosine-shard")
-
-    @classmethod
-    def open(cls, sources: Sequence[ShardSource]) -> Self:
-        """Return workers that opened the shards.
-
-        Raises
-        ------
-        IndexFormatError, FileNotFoundError
-            As for `Shard.open`.
-        """
-        return cls(in_threads(Shard.open, sources, None))
 
     def scatter(
         self, method: str, calls: Mapping[int, Sequence[Any]], seconds: float | None
