@@ -493,4 +493,4 @@ def test_queries_without_judgements_do_not_count():
     )
     assert small(without, test_share=0).n_queries == 15
     assert isinstance(without, RankingSet)
-    assert tuning.SOURCES == ("english", "texts")
+    assert tuning.SOURCES == ("english", "character-ngrams")

@@ -276,11 +276,11 @@ def test_of_fields_too_the_default_is_what_an_index_does(toy):
     assert found_by(made, toy.queries.texts) == found_by(usual, toy.queries.texts)
 
 
-def test_of_another_language_the_default_learns_from_the_texts_alone():
+def test_of_another_language_the_default_is_spelling():
     texts = ["der Hund bellt laut am Morgen", "die Katze schläft immer am Nachmittag"]
-    space = space_for(texts, NAMED, ("text",))
-    assert space.default.similarity.sources == ("texts",)
-    assert (space.default.language, space.default["max_neighbors"]) == ("german", 10)
+    space = space_for(texts, ("english", "character-ngrams"), ("text",))
+    assert space.default.similarity.sources == ("character-ngrams",)
+    assert (space.default.language, space.default["max_neighbors"]) == ("german", 100)
     assert space.values["stop_words"] == (None, "german")
     assert space_for(texts, NAMED, ("text",), language="none").default.language == "none"
     assert all("english" not in names for names, _ in space.values["sources"])

@@ -108,7 +108,7 @@ class SoftIndex(Searchable):
             (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
         similarity : SimilarityRecipe, optional
             How S is built. The default uses the bundled English vectors for English texts, and
-            otherwise co-occurrence in the texts; `note` names the choice.
+            otherwise the spelling of words; `note` names the choice.
         source : TermSimilaritySource, optional
             A source of term similarity, instead of `similarity`. S is balanced
             (`TermSimilarityMatrix.from_source`), except for pairs of your own lists. Phrases in

@@ -210,7 +210,7 @@ def space_for(
     """Return the space around the default settings of `softcosine index`.
 
     Texts are stemmed by their language. The default source is the bundled vectors for English, and
-    co-occurrence in the texts for other languages, whose space has no English vectors.
+    character n-grams for other languages, whose space has no English vectors.
 
     Parameters
     ----------
@@ -239,14 +239,17 @@ def space_for(
     default = default.changed(encoder=encoder, ask=ask)
     if encoder is not None:
         default = default.changed(meaning=_meaning_weights(default)[RANKING])
-    recipe = SimilarityRecipe(
-        sources=("english" if is_english else "texts",), combine="first",
-        max_neighbors=100 if is_english else 10, scaling="definite", **COSINES,  # type: ignore[arg-type]
-    )  # fmt: skip
+    usual = {"combine": "first", "max_neighbors": 100, "scaling": "definite"}
+    recipe = (
+        SimilarityRecipe(sources=("english",), **usual, **COSINES)  # type: ignore[arg-type]
+        if is_english
+        else SimilarityRecipe(sources=("character-ngrams",), **usual)  # type: ignore[arg-type]
+    )
     chosen = [one for one in sources if is_english or one != "english"]
     if not chosen and not (given or {}).get("sources"):
         raise InvalidInputError(
-            "there is no source that knows the words of these documents; name one, such as texts."
+            "there is no source that knows the words of these documents; name one, such as "
+            "character-ngrams."
         )
     return space_around(
         default.changed(similarity=recipe), sources=chosen, fields=fields, given=given

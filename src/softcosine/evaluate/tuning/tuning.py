@@ -71,7 +71,7 @@ class Figures:
 _DEFAULT = "default"
 _BM25 = {"ranking": "soft_bm25", "k1": 1.2, "b": 0.75, "fields": None}
 # Default sources of `softcosine index`.
-SOURCES = ("english", "texts")
+SOURCES = ("english", "character-ngrams")
 
 
 def tune(
