@@ -35,7 +35,7 @@ class SimilaritySettings(TextSettings):
     ----------
     sources : tuple of str or None
         Names, files, or ``KIND:PLACE``, as for ``softcosine similarity build``; None for the
-        default of `SoftIndex`: the English table, or co-occurrence in the texts.
+        default of `SoftIndex`: the English table, or the spelling of words.
     join : str
         Method to combine several sources.
     threshold, exponent : float or None
