@@ -18,7 +18,7 @@ from langchain_core.indexing import InMemoryRecordManager, aindex  # noqa: E402
 from langchain_core.indexing import index as indexing  # noqa: E402
 from langchain_tests import integration_tests as suites  # noqa: E402
 
-from softcosine.integrations.langchain import SoftRetriever, SoftVectorStore  # noqa: E402
+from softcosine.integrations.langchain import SoftVectorStore  # noqa: E402
 
 TEXTS = ["a flat tyre of the bike", "a bike with a new tyre", "green tea", "a tyre of a car"]
 FACTS = [{"n": n, "lang": "en"} for n in range(4)]
@@ -41,20 +41,6 @@ class TestVectorStoreInAFolder(suites.VectorStoreIntegrationTests):
         return SoftVectorStore(sc.SoftIndex.create(tmp_path / "texts.index"))
 
 
-class TestRetriever(suites.RetrieversIntegrationTests):
-    @property
-    def retriever_constructor(self):
-        return SoftRetriever
-
-    @property
-    def retriever_constructor_params(self):
-        return {"index": sc.SoftIndex.from_texts(TEXTS, metadata=FACTS)}
-
-    @property
-    def retriever_query_example(self):
-        return "tyre"
-
-
 @pytest.mark.smoke
 def test_searches_give_the_hits_of_the_index(index):
     hits = index.search("flat tyre", k=3, where={"n": {"<": 3}})
@@ -64,18 +50,19 @@ def test_searches_give_the_hits_of_the_index(index):
     assert [document.metadata for document, _ in found] == [hit.metadata for hit in hits]
 
 
-def test_a_store_fills_up_to_k_and_a_retriever_does_not(index):
+def test_a_store_fills_up_to_k_unless_told_otherwise(index):
     store = SoftVectorStore(index)
     assert [one.id for one in store.similarity_search("tea", k=3)] == ["2", "0", "1"]
     assert [one.id for one in store.similarity_search("tea", k=3, fill=False)] == ["2"]
-    assert [one.id for one in SoftRetriever(index=index).invoke("tea")] == ["2"]
+    retriever = SoftVectorStore(index, fill=False).as_retriever()
+    assert [one.id for one in retriever.invoke("tea")] == ["2"]
     bounded = store.as_retriever(search_kwargs={"k": 2, "filter": {"n": {">": 2}}})
     assert [one.id for one in bounded.invoke("tyre")] == ["3"]
 
 
 def test_a_query_is_text_unless_it_has_syntax(index):
-    store, retriever = SoftVectorStore(index, fill=False), SoftRetriever(index=index)
-    for find in (store.similarity_search, retriever.invoke):
+    store = SoftVectorStore(index, fill=False)
+    for find in (store.similarity_search, store.as_retriever().invoke):
         assert {"0", "3"} <= {one.id for one in find('"tyre bike" tyre -car')}
         assert [one.id for one in find('"flat tyre" -car', syntax=True)] == ["0"]
 
@@ -166,7 +153,7 @@ def test_errors_are_those_of_the_library(index):
         (lambda: store.add_texts(["tea", "coffee"], ids=["7"]), "fewer ids than documents"),
         (lambda: store.add_texts(["tea"], [{"n": object()}]), "metadata"),
         (lambda: SoftVectorStore.from_texts(["tea"], embedding="e"), "uses none"),
-        (lambda: SoftRetriever(index=index).invoke("tea", where=3), "where is 3"),
+        (lambda: store.as_retriever().invoke("tea", filter=3), "where is 3"),
     ]:
         with pytest.raises(InvalidInputError, match=message):
             call()

@@ -1,7 +1,7 @@
 """An index in frameworks that search documents: one file for each, on the public API only.
 
 ``langchain.py``
-    `SoftVectorStore` and `SoftRetriever` of LangChain.
+    `SoftVectorStore` of LangChain.
 ``haystack.py``
     `SoftDocumentStore` and `SoftRetriever` of Haystack.
 ``llama_index.py``

@@ -1,4 +1,4 @@
-"""An index as a vector store and as a retriever of LangChain.
+"""An index as a vector store of LangChain, whose `as_retriever` makes a retriever of it.
 
 Async methods run in LangChain's threads; searches release the interpreter lock.
 """
@@ -14,9 +14,7 @@ from softcosine import SoftIndex
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
 try:
-    from langchain_core.callbacks import CallbackManagerForRetrieverRun
     from langchain_core.documents import Document
-    from langchain_core.retrievers import BaseRetriever
     from langchain_core.vectorstores import VectorStore
 except ImportError as error:
     raise MissingDependencyError("langchain-core", "langchain", "A vector store") from error
@@ -181,33 +179,3 @@ class SoftVectorStore(VectorStore):  # type: ignore[misc]
         `lambda_mult` is ``mmr`` of `SoftIndex.search`, which names the number of candidates.
         """
         return self.similarity_search(query, k, filter, mmr=lambda_mult, **options)
-
-
-class SoftRetriever(BaseRetriever):  # type: ignore[misc]
-    """A retriever of LangChain that returns the documents that match, at most k.
-
-    Parameters
-    ----------
-    index : SoftIndex
-    k : int
-        Maximum number of documents.
-    search_kwargs : dict
-        Other parameters of `SoftIndex.search`, such as ``{"where": {"lang": "en"}}``. `invoke`
-        takes these parameters, too.
-
-    Examples
-    --------
-    >>> index = SoftIndex.from_texts(["a flat tyre", "green tea"], ids=["bike", "tea"])
-    >>> [document.id for document in SoftRetriever(index=index, k=3).invoke("cup of tea")]
-    ['tea']
-    """
-
-    index: SoftIndex
-    k: int = 4
-    search_kwargs: dict[str, Any] = {}  # noqa: RUF012  # pydantic copies it
-
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
-    ) -> list[Document]:
-        options = {"k": self.k, "syntax": False, **self.search_kwargs, **options}
-        return [_document(hit) for hit in self.index.search(query, **options)]
