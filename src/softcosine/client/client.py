@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from softcosine._validation import check_number, check_whole
 from softcosine.client.exchange import Awaiting, Blocking, Exchange, call, httpx_module, segment
-from softcosine.client.index_calls import IndexCalls, Record, WriterCalls, ended_task
+from softcosine.client.index_calls import IndexCalls, Record, WriterCalls
 from softcosine.errors import InvalidInputError, UnknownDocumentError
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.version import __version__
@@ -121,27 +121,6 @@ class _Connected:
     async def delete_alias(self, alias: str) -> None:
         """Delete an alias; the index stays."""
         await self._exchange.ask(Record, "DELETE", f"aliases/{segment(alias)}", repeatable=False)
-
-    @call
-    async def task(self, id: str) -> dict[str, Any]:
-        """Return the state of a task."""
-        return await self._exchange.ask(Record, "GET", f"tasks/{segment(id)}")
-
-    @call
-    async def wait(self, id: str) -> dict[str, Any]:
-        """Return the state of a task after its end.
-
-        Raises
-        ------
-        SoftCosineError, OSError
-            The error that the task ended with.
-        """
-        return await ended_task(self._exchange, id)
-
-    @call
-    async def cancel(self, id: str) -> dict[str, Any]:
-        """Let a task end at its next step, and return its state; nothing is changed by it."""
-        return await self._exchange.ask(Record, "DELETE", f"tasks/{segment(id)}")
 
 
 class Client(_Connected, Blocking):

@@ -377,26 +377,12 @@ class IndexCalls:
             "weigh": [{**_pair(pair), "weight": value} for pair, value in (weigh or {}).items()],
             "remove": list(map(_pair, remove)),
         }
-        task = await self._exchange.ask(
-            Record, "PATCH", f"{self._path}/similarities", body, changes=True, if_match=if_match,
-        )  # fmt: skip
-        return dict((await ended_task(self._exchange, task["id"]))["result"])
+        return await self._task("PATCH", "similarities", body, if_match)
 
     @call
-    async def merge(self, *, wait: bool = True) -> dict[str, Any]:
-        """Merge all segments, and free the space of deleted documents.
-
-        Parameters
-        ----------
-        wait : bool
-            Whether to return after the end of the task; if False, see `Client.wait`.
-
-        Returns
-        -------
-        dict
-            The task: ``id``, ``state``, ``result`` and others.
-        """
-        return await self._task("merge", None, wait)
+    async def merge(self) -> None:
+        """Merge all segments, and free the space of deleted documents; return after its end."""
+        await self._task("POST", "merge")
 
     async def _asked(self, kind: type[_T], name: str, /, *first: Any, **options: Any) -> _T:
         """Return the result of an operation."""
@@ -412,8 +398,8 @@ class IndexCalls:
     async def _compared(self, name: str, options: Mapping[str, Any]) -> tuple[Any, Record]:
         """Return the result and the options of a comparison, after the end of its task."""
         operation, body = OPERATIONS[name], _body(_request(name, **options))
-        task = await self._task(name, {**body, **time_limit()}, True)
-        return self._exchange.read(operation.result, task["result"], operation.key), body
+        result = await self._task("POST", name, {**body, **time_limit()})
+        return self._exchange.read(operation.result, result, operation.key), body
 
     async def _searched(
         self, queries: Iterable[Query], options: Mapping[str, Any], **parts: Any
@@ -444,10 +430,27 @@ class IndexCalls:
             )
         return f"{self._path}/documents/{segment(id)}"
 
-    async def _task(self, kind: str, body: Mapping[str, Any] | None, wait: bool) -> dict[str, Any]:
-        path = f"{self._path}/{kind}"
-        record = await self._exchange.ask(Record, "POST", path, body, changes=True)
-        return await ended_task(self._exchange, record["id"]) if wait else record
+    async def _task(
+        self, method: str, name: str, body: Record | None = None, if_match: str | None = None
+    ) -> Record:
+        """Return the result of a task after its end."""
+        exchange, pause = self._exchange, _FIRST_PAUSE
+        record = await exchange.ask(
+            Record, method, f"{self._path}/{name}", body, changes=True, if_match=if_match
+        )
+        while record["state"] in ("waiting", "running"):
+            await exchange.client._pause(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            record = await exchange.ask(Record, "GET", f"tasks/{record['id']}")
+        if problem := record.get("problem"):
+            raise error_of(problem, exchange.address)
+        if record["state"] != "done":
+            raise ServerError(
+                "softcosine", exchange.address,
+                f"the task {record['kind']} of the index {record['index']} is {record['state']} "
+                "(its last step: {}).".format(record.get("step") or "none"),
+            )  # fmt: skip
+        return dict(record["result"])
 
 
 def _request(name: str, /, *first: Any, **options: Any) -> Request:
@@ -461,25 +464,6 @@ def _body(request: Request) -> Record:
     if isinstance(stage := body.get("first_stage"), FirstStage):
         body["first_stage"] = asdict(stage)
     return body
-
-
-async def ended_task(exchange: Exchange, id: str) -> dict[str, Any]:
-    """Return the state of a task after its end; see `Client.wait`."""
-    pause = _FIRST_PAUSE
-    while True:
-        record = await exchange.ask(Record, "GET", f"tasks/{segment(id)}")
-        if record["state"] == "done":
-            return record
-        if problem := record.get("problem"):
-            raise error_of(problem, exchange.address)
-        if record["state"] not in ("waiting", "running"):
-            raise ServerError(
-                "softcosine", exchange.address,
-                f"the task {record['kind']} of the index {record['index']} is {record['state']} "
-                "(its last step: {}).".format(record.get("step") or "none"),
-            )  # fmt: skip
-        await exchange.client._pause(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)
 
 
 def _json_of(query: Any) -> Any:
