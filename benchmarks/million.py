@@ -21,7 +21,7 @@ from measure import interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, ranked, vectors
 from scatter import drawn_lists, each, query_lengths, scatter
 from softcosine import Weighting
-from softcosine.index.rankings import Part, prepare
+from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import MAX_DOCS, Segment, packed
@@ -43,7 +43,7 @@ def collection(base: Workload, drawn: Synthetic, n_docs: int) -> Workload:
     return Workload(counts, base.S, statistics, parts, Searcher(parts, base.S))
 
 
-def wide(workload: Workload, n_docs: int) -> list[Part]:
+def wide(workload: Workload, n_docs: int) -> list[RankedSegment]:
     """Return the workload in segments of more documents, with numbers of 32 bits."""
     size = max(1, n_docs // MAX_DOCS)
     parts = []
@@ -55,7 +55,7 @@ def wide(workload: Workload, n_docs: int) -> list[Part]:
         ranking = prepare(
             "soft_cosine", segment, workload.S, Weighting(), workload.statistics, norms=norms
         )
-        parts.append(Part(segment, ranking, group[0].first))
+        parts.append(RankedSegment(segment, ranking, group[0].first))
     return parts
 
 
@@ -107,7 +107,7 @@ def forward_bytes(segment: Segment) -> int:
     return sum(array.nbytes for array in segment.forward)
 
 
-def bytes_a_posting(parts: Sequence[Part]) -> dict[str, object]:
+def bytes_a_posting(parts: Sequence[RankedSegment]) -> dict[str, object]:
     """Return both, divided by the postings."""
     segments = [part.segment for part in parts]
     n = sum(segment.n_postings for segment in segments)

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl
 from softcosine import CooccurrenceSimilarity, TermSimilarityMatrix, Weighting, analyze
-from softcosine.index.rankings import Part, PreparedRanking, prepare
+from softcosine.index.rankings import PreparedRanking, RankedSegment, prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment, cut
@@ -40,14 +40,14 @@ class Workload:
     counts : csr_array of shape (n_docs, n_terms)
     S : TermSimilarityMatrix of order n_terms
     statistics : FieldStatistics
-    parts : tuple of Part
+    parts : tuple of RankedSegment
     searcher : Searcher
     """
 
     counts: csr_array
     S: TermSimilarityMatrix
     statistics: FieldStatistics
-    parts: tuple[Part, ...]
+    parts: tuple[RankedSegment, ...]
     searcher: Searcher
 
     @property
@@ -167,15 +167,15 @@ def workload_of(
 
 def ranked(
     segments: Sequence[Segment], S: TermSimilarityMatrix, *, name: str = "soft_cosine"
-) -> tuple[FieldStatistics, tuple[Part, ...]]:
+) -> tuple[FieldStatistics, tuple[RankedSegment, ...]]:
     """Prepare a ranking of segments, which hold the documents in their order."""
     statistics = FieldStatistics.of(segments, len(S))
-    parts: list[Part] = []
+    parts: list[RankedSegment] = []
     first = 0
     for segment in segments:
         like = parts[0].ranking if parts else None
         ranking = prepare(name, segment, S, Weighting(), statistics, like=like, first=first)
-        parts.append(Part(segment, ranking, first))
+        parts.append(RankedSegment(segment, ranking, first))
         first += segment.n_docs
     return statistics, tuple(parts)
 

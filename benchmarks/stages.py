@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newsgroups import Workload
-from softcosine.index.rankings import Part, PreparedRanking
+from softcosine.index.rankings import PreparedRanking, RankedSegment
 from softcosine.index.search.bounds import slack
 from softcosine.index.search.expansion import Expansions
 from softcosine.index.search.segment_table import Columns, frequent_columns, present_bits
@@ -26,7 +26,7 @@ class Stages:
     ----------
     workload : Workload
         Whose S and ranking are searched by.
-    parts : sequence of Part, optional
+    parts : sequence of RankedSegment, optional
         Other segments of the same documents, whose numbers may be of 32 bits.
     k : int
     columns : bool
@@ -37,7 +37,7 @@ class Stages:
         self,
         workload: Workload,
         *,
-        parts: Sequence[Part] | None = None,
+        parts: Sequence[RankedSegment] | None = None,
         k: int = 10,
         columns: bool = True,
     ) -> None:

@@ -21,7 +21,7 @@ from softcosine.index.near_duplicates.all_pairs import (
     pair_documents,
     similar_pairs,
 )
-from softcosine.index.rankings import Part, prepare
+from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
@@ -45,7 +45,9 @@ def parts_of(X, S, *, ranking="soft_cosine", weighting=None, cuts=(), live=None,
     masks = [None if live is None else np.array(live[a:b], bool) for a, b in pieces]
     statistics = FieldStatistics.of(segments, len(S), live=masks)
     return [
-        Part(segment, prepare(ranking, segment, S, weighting, statistics), a + gap * number, mask)
+        RankedSegment(
+            segment, prepare(ranking, segment, S, weighting, statistics), a + gap * number, mask
+        )
         for number, (segment, (a, _), mask) in enumerate(zip(segments, pieces, masks, strict=True))
     ]
 

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 import oracle
 import strategies as own
-from softcosine.index.rankings import Part, prepare
+from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.search.segment_table import Columns, SegmentTable
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import (
@@ -71,7 +71,7 @@ def table_of(segment, ranking, factors=None, *, copies=1):
     """A table of a segment several times, without columns, with other factors if given."""
     if factors is not None:
         ranking = replace(ranking, factors=factors)
-    parts = [Part(segment, ranking, i * segment.n_docs) for i in range(copies)]
+    parts = [RankedSegment(segment, ranking, i * segment.n_docs) for i in range(copies)]
     return SegmentTable(parts, segment.n_terms, [NO_COLUMNS] * copies)
 
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 from scipy.sparse import csr_array
 
-from softcosine.index.rankings import Part, prepare
+from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.search.expansion import Expansions
 from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.frequency_searcher import searcher_of as made_searcher
@@ -95,7 +95,9 @@ def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=No
     statistics = FieldStatistics.of(segments, X.shape[1], live=masks)
     return made_searcher(
         [
-            Part(segment, prepare(ranking, segment, S, weighting, statistics), rows.start, mask)
+            RankedSegment(
+                segment, prepare(ranking, segment, S, weighting, statistics), rows.start, mask
+            )
             for segment, rows, mask in zip(segments, ranges, masks, strict=True)
         ],
         S,

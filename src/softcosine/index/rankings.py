@@ -30,7 +30,7 @@ from softcosine.text.weighting import Weighting
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RankedSegment:
     """A segment prepared for one ranking.
 
     Attributes

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, NotFittedError
-from softcosine.index.rankings import Part, prepare
+from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.plan import Plan
 from softcosine.index.search.searcher import Searcher
@@ -152,14 +152,14 @@ class SoftNeighbors:
         invert = Segment.from_counts if counts else Segment.from_weights
         segments = [invert(piece) for piece in cut(X)]
         statistics = FieldStatistics.of(segments, len(self.S))
-        parts: list[Part] = []
+        parts: list[RankedSegment] = []
         first = 0
         for segment in segments:
             prepared = prepare(
                 self.ranking, segment, self.S, self.weighting, statistics,
                 like=parts[0].ranking if parts else None, first=first, threads=self.n_jobs,
             )  # fmt: skip
-            parts.append(Part(segment, prepared, first))
+            parts.append(RankedSegment(segment, prepared, first))
             first += segment.n_docs
         self.searcher_ = searcher_of(parts, self.S)
         self.n_features_in_ = len(self.S)

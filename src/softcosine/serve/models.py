@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from softcosine.index.requests import SearchRequest
-from softcosine.index.search.explanation import Part as ExplanationPart
+from softcosine.index.search.explanation import Part
 from softcosine.index.search.results import Hit, Hits, Listing
 from softcosine.index.segment.documents import Document
 from softcosine.index.wire import form
@@ -251,7 +251,7 @@ class ProblemAnswer(TypedDict):
     errors: NotRequired[list[dict[str, str]]]  # fmt: skip
 
 
-HitAnswer = shape("HitAnswer", Hit, explanation=NotRequired[form(list[ExplanationPart])])
+HitAnswer = shape("HitAnswer", Hit, explanation=NotRequired[form(list[Part])])
 SearchAnswer = _answer(
     "SearchAnswer", Hits, total=NotRequired[int], took_ms=float,
     hits=list[HitAnswer],  # type: ignore[valid-type]

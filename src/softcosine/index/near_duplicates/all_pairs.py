@@ -27,7 +27,7 @@ from softcosine._progress import Progress
 from softcosine._threads import n_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.panels import Bars, Comparison, PairDocuments, ScoredPairs
-from softcosine.index.rankings import Part
+from softcosine.index.rankings import RankedSegment
 from softcosine.index.search.top_docs import check_k, check_min_score
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -172,7 +172,7 @@ def nearest_neighbors(
 
 
 def pair_documents(
-    parts: Sequence[Part],
+    parts: Sequence[RankedSegment],
     S: TermSimilarityMatrix,
     others: Sequence[NDArray[np.bool_]] | None = None,
 ) -> PairDocuments:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
-from softcosine.index.rankings import Part
+from softcosine.index.rankings import RankedSegment
 from softcosine.index.search.bounds import slack
 from softcosine.kernels.all_pairs import (
     PANEL,
@@ -150,7 +150,7 @@ class PairDocuments:
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of RankedSegment
         Prepared segments in order of document numbers, for one symmetric ranking.
     S : TermSimilarityMatrix
         Symmetric.
@@ -165,7 +165,7 @@ class PairDocuments:
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[RankedSegment],
         S: TermSimilarityMatrix,
         others: Sequence[NDArray[np.bool_]] | None = None,
     ) -> None:
@@ -385,7 +385,7 @@ class PanelSpace:
             self.kept_weights = np.empty(n + 1)
 
 
-def _active(part: Part, others: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+def _active(part: RankedSegment, others: NDArray[np.bool_] | None) -> NDArray[np.int64]:
     """Return the live documents of a segment that can be similar to any document, and others."""
     active = (part.ranking.factors > 0) & (np.diff(part.segment.pointers) > 0)
     if others is not None:
@@ -396,7 +396,7 @@ def _active(part: Part, others: NDArray[np.bool_] | None) -> NDArray[np.int64]:
 
 
 def _ordered(
-    part: Part, local: NDArray[np.int64], S: TermSimilarityMatrix
+    part: RankedSegment, local: NDArray[np.int64], S: TermSimilarityMatrix
 ) -> tuple[NDArray[Any], ...]:
     """Return the terms of documents ordered by value, and numbers of each document.
 
@@ -426,7 +426,7 @@ def _ordered(
     )  # fmt: skip
 
 
-def _values(part: Part) -> tuple[Any, ...]:
+def _values(part: RankedSegment) -> tuple[Any, ...]:
     """Return the kernel arguments for the values of documents."""
     segment, ranking = part.segment, part.ranking
     return (

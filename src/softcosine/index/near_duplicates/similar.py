@@ -23,7 +23,7 @@ from softcosine.index.near_duplicates.all_pairs import (
 from softcosine.index.near_duplicates.groups import find_groups
 from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
 from softcosine.index.near_duplicates.panels import Comparison
-from softcosine.index.rankings import Part
+from softcosine.index.rankings import RankedSegment
 from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.query_encoding import no_coordinates
 from softcosine.index.search.top_docs import check_min_score
@@ -221,7 +221,7 @@ def compared(
     return DocumentsByBoth(words, DocumentsByMeaning(own, words.chosen, firsts, dimensions))
 
 
-def _parts(snapshot: Snapshot, ranking: str) -> tuple[Part, ...]:
+def _parts(snapshot: Snapshot, ranking: str) -> tuple[RankedSegment, ...]:
     (searcher,) = searcher_of_index(snapshot, ranking).searchers
     if not searcher.ranking.linear:
         raise InvalidInputError(f"pairs are not found by {ranking}; leave out ranking=.")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine.index.query.constraints import Mask, all_of
-from softcosine.index.rankings import Part
+from softcosine.index.rankings import RankedSegment
 from softcosine.index.search.bounds import TINY, approximate_floor, slack
 from softcosine.index.search.plan import ALL, SHARING, Plan
 from softcosine.index.search.top_docs import NO_DOCUMENTS, Limits, QueryVector, Top
@@ -53,7 +53,7 @@ class _FieldSearcher(Protocol):
     """A `Searcher` of one field, as sums over fields need it."""
 
     @property
-    def parts(self) -> Sequence[Part]: ...
+    def parts(self) -> Sequence[RankedSegment]: ...
     def approximate_scores(
         self, query: QueryVector, /
     ) -> AbstractContextManager[ApproximateScores | None]: ...
@@ -147,7 +147,7 @@ def matching(
     return masks
 
 
-def documents_in(masks: Sequence[Mask], parts: Sequence[Part]) -> list[NDArray[np.int64]]:
+def documents_in(masks: Sequence[Mask], parts: Sequence[RankedSegment]) -> list[NDArray[np.int64]]:
     """Return the numbers of the documents of each segment that are in its mask."""
     return [np.flatnonzero(mask) + part.first for mask, part in zip(masks, parts, strict=True)]
 
@@ -191,7 +191,7 @@ def summed_candidates(
         return chunks
 
 
-def _runs(parts: Sequence[Part]) -> Iterator[slice]:
+def _runs(parts: Sequence[RankedSegment]) -> Iterator[slice]:
     """Yield runs of adjacent segments; small segments share a run."""
     begin, n_docs = 0, 0
     for end, part in enumerate(parts, 1):

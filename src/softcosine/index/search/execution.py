@@ -246,7 +246,7 @@ class Search:
         )
         meaning = None if self.encoding is None else self.encoding.meaning(texts)
         if meaning is not None and not isinstance(query, Mapping):
-            meaning = replace(meaning, exact=self._few(clauses, parsed[0]))
+            meaning = replace(meaning, all_words=self._few(clauses, parsed[0]))
         constraints = self.restrictions.of_query(clauses)
         shown = query_text(query)
         ready = ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
@@ -627,9 +627,9 @@ class Search:
                 parts.append(replace(part, contribution=contribution, field=name))
         if self.encoding is not None and query.meaning is not None:
             parts += self.encoding.parts(query.meaning, query.texts, number)
-            if exact := query.meaning.exact:
+            if all_words := query.meaning.all_words:
                 held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
-                if held.issuperset(exact):
+                if held.issuperset(all_words):
                     parts.append(Part(EVERY, EVERY, 1.0, query.meaning.weight, exact=True))
         parts.sort(
             key=lambda part: (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
-from softcosine.index.rankings import Part, PreparedRanking
+from softcosine.index.rankings import PreparedRanking, RankedSegment
 from softcosine.index.search.bounds import float32_holds
 from softcosine.index.search.top_docs import QueryVector
 from softcosine.kernels.postings import greatest_impacts
@@ -253,7 +253,7 @@ def heaviest_terms(
     return kept
 
 
-def impacts_of(parts: Sequence[Part], n_terms: int) -> NDArray[np.float64]:
+def impacts_of(parts: Sequence[RankedSegment], n_terms: int) -> NDArray[np.float64]:
     """Return the greatest impact of each term: value times factor, over all live documents.
 
     A score without the query's factor is at most the sum of weight times impact over the terms of

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.rankings import Part, check_ranking, prepare
+from softcosine.index.rankings import RankedSegment, check_ranking, prepare
 from softcosine.index.search.approximate_scores import best_by_sums
 from softcosine.index.search.frequency_searcher import searcher_of
 from softcosine.index.search.plan import FIELDS
@@ -97,13 +97,13 @@ def _prepared(snapshot: Snapshot, name: str) -> FieldsSearcher:
     searchers = []
     segments = snapshot.normed if name == "soft_cosine" else snapshot.segments
     for number, statistics in enumerate(snapshot.statistics):
-        parts: list[Part] = []
+        parts: list[RankedSegment] = []
         for segment, first in zip(segments, snapshot.documents.firsts, strict=True):
             ranking = prepare(
                 name, segment.fields[number], snapshot.S, snapshot.settings.weighting, statistics,
                 norms=None if segment.norms is None else segment.norms[number],
                 like=parts[0].ranking if parts else None, live=segment.live, first=first,
             )  # fmt: skip
-            parts.append(Part(segment.fields[number], ranking, first, segment.live))
+            parts.append(RankedSegment(segment.fields[number], ranking, first, segment.live))
         searchers.append(searcher_of(parts, snapshot.S))
     return FieldsSearcher(searchers, [field.weight for field in snapshot.fields])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
-from softcosine.index.rankings import Part, PreparedRanking
+from softcosine.index.rankings import PreparedRanking, RankedSegment
 from softcosine.index.search.approximate_scores import ApproximateScores, best_by_sums
 from softcosine.index.search.bounds import HUGE, SUM_MARGIN, TINY
 from softcosine.index.search.expansion import Workspace, heaviest_terms
@@ -110,7 +110,7 @@ class SoftFrequencies:
         return Expanded(terms, weights, 1.0)
 
 
-def searcher_of(parts: Sequence[Part], S: TermSimilarityMatrix) -> Searcher:
+def searcher_of(parts: Sequence[RankedSegment], S: TermSimilarityMatrix) -> Searcher:
     """Return the searcher of prepared segments."""
     return (Searcher if parts[0].ranking.linear else FrequencySearcher)(parts, S)
 
@@ -121,7 +121,7 @@ class FrequencySearcher(Searcher):
     Each query of a batch is searched by itself.
     """
 
-    def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
+    def __init__(self, parts: Sequence[RankedSegment], S: TermSimilarityMatrix) -> None:
         super().__init__(parts, S)
         tables = np.concatenate([part.ranking.table for part in parts])
         frequencies = tables[tables > 0]
@@ -154,7 +154,7 @@ class FrequencySearcher(Searcher):
         return limited
 
     def expanded(self, query: QueryVector) -> Expanded:
-        """Return the weights of terms where scores are not saturated, for snippets."""
+        """Return the weights of terms where scores are not saturated."""
         return self._words(query).expanded
 
     def bounding(self, query: QueryVector) -> Expanded:

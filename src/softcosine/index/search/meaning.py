@@ -49,7 +49,7 @@ class QueryMeaning:
         Its coordinates, of length 1.
     weight : float
         Factor of the cosine in a score, above 0.
-    exact : tuple of int
+    all_words : tuple of int
         The terms of a query of few words. A document with all of them gets `weight` once more, so
         that meaning ranks none without these words above it.
     floor : float
@@ -58,7 +58,7 @@ class QueryMeaning:
 
     unit: NDArray[np.float64]
     weight: float
-    exact: tuple[int, ...] = ()
+    all_words: tuple[int, ...] = ()
     floor: float = FLOOR
 
 
@@ -152,7 +152,7 @@ class MeaningSearcher:
         nothing = QueryVector(np.empty(0, np.int32), np.empty(0))
         limits = Limits(k=n, expand_postings=expand_postings, allowed=allowed)
         masks = matching(self.words.searchers, vectors, limits)
-        query = (nothing,) * len(vectors), replace(meaning, weight=1.0, exact=())
+        query = (nothing,) * len(vectors), replace(meaning, weight=1.0, all_words=())
         (top,) = self.search_batch([query], k=n, allowed=masks, threads=1)
         return top
 
@@ -168,8 +168,8 @@ class MeaningSearcher:
             local = (documents[places] - self._firsts[segment]).astype(np.int64)
             if coordinates is not None:
                 exact_cosines(meaning.unit, coordinates.vectors, local, cosines)
-            if meaning.exact:
-                cosines += holding_all(self._fields(segment), meaning.exact)[local]
+            if meaning.all_words:
+                cosines += holding_all(self._fields(segment), meaning.all_words)[local]
             every[places] = cosines
         return every
 
@@ -188,10 +188,10 @@ class MeaningSearcher:
         """Return, for each segment, every document that can be among the k best."""
         query = meaning.unit.astype(np.float32)
         word_error = relative_error(sums.n_summands, half=sums.half) if sums.unit else 0.0
-        roundings = query.shape[0] + (2 if meaning.exact else 0)  # one more, of a sum up to 2
+        roundings = query.shape[0] + (2 if meaning.all_words else 0)  # one more, of a sum up to 2
         error = cosine_error(roundings)
         heap, chosen = np.full(limits.k, -np.inf), []
-        every = self._approximate(query, meaning.exact, threads)
+        every = self._approximate(query, meaning.all_words, threads)
         rows = zip(self._parts, every, masks, strict=True)
         for segment, (part, cosines, mask) in enumerate(rows):
             n_docs = part.segment.n_docs
@@ -206,7 +206,7 @@ class MeaningSearcher:
         return chosen
 
     def _approximate(
-        self, query: NDArray[np.float32], exact: Sequence[int], threads: int | None
+        self, query: NDArray[np.float32], all_words: Sequence[int], threads: int | None
     ) -> Iterator[NDArray[np.float32]]:
         """Yield the approximate cosines of the documents of each segment, some segments ahead."""
 
@@ -218,8 +218,8 @@ class MeaningSearcher:
                 approximate_cosines(
                     query, coordinates.vectors, coordinates.inverse_lengths, cosines
                 )
-            if exact:
-                cosines += holding_all(self._fields(segment), exact)
+            if all_words:
+                cosines += holding_all(self._fields(segment), all_words)
             return cosines
 
         ahead = _AHEAD * n_threads(threads)

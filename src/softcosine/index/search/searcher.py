@@ -23,7 +23,7 @@ from softcosine._deadline import check_deadline, has_deadline
 from softcosine._ragged import running_sum
 from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
-from softcosine.index.rankings import Part
+from softcosine.index.rankings import RankedSegment
 from softcosine.index.search.approximate_scores import ApproximateScores, best_of_all
 from softcosine.index.search.bounds import approximate_floor, slack
 from softcosine.index.search.expansion import Expander, Expansions, Workspace, impacts_of
@@ -61,7 +61,7 @@ class Panel:
 
     def candidates(
         self,
-        part: Part,
+        part: RankedSegment,
         factors: NDArray[np.float32],
         numbers: NDArray[np.int64],
         heaps: NDArray[np.float32],
@@ -74,7 +74,7 @@ class Panel:
 
         Parameters
         ----------
-        part : Part
+        part : RankedSegment
         factors : ndarray of shape (n_docs,), float32
         numbers : ndarray of shape (n_columns,), int64
             Query of each column; queries without a column have no candidates.
@@ -169,7 +169,7 @@ class Searcher:
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of RankedSegment
         Prepared segments, at least one, in order of document numbers, all for the same ranking.
     S : TermSimilarityMatrix
 
@@ -181,7 +181,7 @@ class Searcher:
         What is computed once for its documents, such as a basis.
     """
 
-    def __init__(self, parts: Sequence[Part], S: TermSimilarityMatrix) -> None:
+    def __init__(self, parts: Sequence[RankedSegment], S: TermSimilarityMatrix) -> None:
         self.parts = tuple(parts)
         self.S = S
         self.ranking = self.parts[0].ranking
@@ -208,7 +208,7 @@ class Searcher:
         """See `softcosine.index.search.expansion.impacts_of`; computed on first access."""
         return impacts_of(self.parts, len(self.S))
 
-    def part_of(self, document: int) -> tuple[Part, int]:
+    def part_of(self, document: int) -> tuple[RankedSegment, int]:
         """Return the prepared segment of a document, and its number in the segment."""
         part = self.parts[int(np.searchsorted(self._firsts, document, "right")) - 1]
         return part, document - part.first

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.rankings import Part, PreparedRanking
+from softcosine.index.rankings import PreparedRanking, RankedSegment
 from softcosine.index.segment.segment import Segment
 from softcosine.kernels.documents import REALS, SATURATED
 from softcosine.kernels.segment_table import COLUMNS
@@ -78,7 +78,7 @@ class SegmentTable:
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of RankedSegment
         Prepared segments, all for the same ranking.
     n_terms : int
         Size of the vocabulary.
@@ -97,7 +97,7 @@ class SegmentTable:
     """
 
     def __init__(
-        self, parts: Sequence[Part], n_terms: int, columns: Sequence[Columns] | None = None
+        self, parts: Sequence[RankedSegment], n_terms: int, columns: Sequence[Columns] | None = None
     ) -> None:
         if columns is None:
             columns = [frequent_columns(part.segment, part.ranking) for part in parts]
@@ -140,7 +140,7 @@ class SegmentTable:
         self._held.append(held)
         return int(held.ctypes.data)
 
-    def _row(self, part: Part, n_terms: int, columns: Columns) -> list[int]:
+    def _row(self, part: RankedSegment, n_terms: int, columns: Columns) -> list[int]:
         segment, ranking, at = part.segment, part.ranking, self._address
         bits, before = present_bits(segment, n_terms)
         saturated = ranking.kind == SATURATED

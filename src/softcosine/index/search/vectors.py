@@ -26,7 +26,7 @@ from softcosine._validation import check_choice, check_list, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder
-from softcosine.index.rankings import Part
+from softcosine.index.rankings import RankedSegment
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.execution import Search
 from softcosine.index.search.fields import searcher_of_index
@@ -276,7 +276,7 @@ class RankedVectors:
             fitted[name] = make()
         return fitted[name]
 
-    def _vectors(self, part: Part, begin: int, end: int) -> csr_array:
+    def _vectors(self, part: RankedSegment, begin: int, end: int) -> csr_array:
         pointers = part.segment.pointers[begin : end + 1]
         terms, values = part.coordinates(begin, end)
         values = values * np.repeat(part.ranking.factors[begin:end], np.diff(pointers))
