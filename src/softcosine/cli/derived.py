@@ -82,7 +82,7 @@ class _Flag:
 
 
 _FLAGS = {
-    "k": _Flag("-k", "N"),
+    "k": _Flag("-k"),
     "by": _Flag(metavar="HOW"),
     "facets": _Flag("--facet", "KEY", "Count the values of a metadata key; repeatable."),
     "field": _Flag(
@@ -95,12 +95,11 @@ _FLAGS = {
         "Find N candidates by TERMS terms, or all, and score these exactly: 32, all:1000.",
         FirstStage.parse,
     ),
-    "max_terms": _Flag("--max-terms", "N", parse=lambda given: given or None),
+    "max_terms": _Flag(parse=lambda given: given or None),
     "meaning": _Flag("--meaning", "WEIGHT"),
     "min_score": _Flag("--min", "SCORE"),
     "min_similarity": _Flag("--min", "S"),
     "mmr": _Flag("--mmr", "SHARE"),
-    "offset": _Flag("--offset", "N"),
     "ranking": _Flag("--ranking", names=("cli.output:RANKINGS",)),
     "sort": _Flag("--sort", "KEY", "Sort by metadata: year, or -year; repeatable."),
     "where": _Flag(
@@ -164,7 +163,8 @@ class FromRequest:
         if name == "max_terms":
             text = f"{text.removesuffix('.')} [0: all]."
         declaration = flag(
-            f"{declared} {own.metavar}", own.help or text, *own.names, *choices,
+            f"{declared} {own.metavar or ('N' if kind is int else '')}", own.help or text,
+            *own.names, *choices,
             more=name not in _SHOWN,
         )  # fmt: skip
         annotation = kind if required or default is not None else kind | None
