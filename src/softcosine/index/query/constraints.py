@@ -109,6 +109,7 @@ class Constraints:
         self, segment: IndexedSegment, analyzer: Analyzer, allowed: Mask | None
     ) -> Mask | None:
         """Return the allowed documents of a segment that meet the constraints; None for all."""
+        check_deadline()
         mask = allowed
         for one in self.clauses:
             holding = one.holding(segment, analyzer, mask)
@@ -139,12 +140,10 @@ class Restrictions:
         """Return the documents of each segment that a query may return; None for all."""
         if constraints is None:
             return self.filtered
-
-        def mask_of(segment: IndexedSegment, mask: Mask | None) -> Mask | None:
-            check_deadline()
-            return constraints.mask(segment, self.snapshot.analyzer, mask)
-
-        return list(map(mask_of, self.snapshot.segments, self.filtered))
+        return [
+            constraints.mask(segment, self.snapshot.analyzer, mask)
+            for segment, mask in zip(self.snapshot.segments, self.filtered, strict=True)
+        ]
 
     def of_query(self, clauses: Iterable[Clause]) -> Constraints | None:
         """Return the constraints of the clauses of a query; None if it has none.

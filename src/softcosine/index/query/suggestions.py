@@ -98,7 +98,9 @@ class Spellings:
             if similarity > 0.0 and (term not in best or distance < best[term][0]):
                 best[term] = distance, shown
 
-        exchanged = _exchanged(word)
+        # With two adjacent characters transposed.
+        swapped = (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1))
+        exchanged = [other for other in dict.fromkeys(swapped) if other != word]
         stems = self._analyzer.stem([word, *exchanged])
         asked = word if self._vocabulary.has_forms else stems[0]
         for number, distance, similarity in self._list.find(
@@ -142,9 +144,3 @@ class Spellings:
             ),
             None,
         )
-
-
-def _exchanged(word: str) -> list[str]:
-    """Return all words with two adjacent characters of a word transposed."""
-    swapped = (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1))
-    return [other for other in dict.fromkeys(swapped) if other != word]

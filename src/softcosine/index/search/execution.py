@@ -17,11 +17,7 @@ from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.constraints import (
-    Constraints,
-    Mask,
-    Restrictions,
-)
+from softcosine.index.query.constraints import Constraints, Mask, Restrictions
 from softcosine.index.query.parser import Clause, parse_syntax
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
@@ -617,7 +613,7 @@ class Search:
     def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""
         number, fields = self.snapshot.documents.number(id), self.snapshot.fields
-        words, parts = document_words(self.snapshot, number), list[Part]()
+        words, parts, passage = document_words(self.snapshot, number), list[Part](), ""
         for one, vector, parsed, of in zip(
             self.searcher.searchers, query.vectors, query.parsed, fields, strict=True
         ):
@@ -631,17 +627,15 @@ class Search:
                 held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
                 if held.issuperset(all_words):
                     parts.append(Part(EVERY, EVERY, 1.0, query.meaning.weight, exact=True))
+            passage = self.encoding.passage(query.meaning, number)
         parts.sort(
             key=lambda part: (
                 -abs(part.contribution), part.query_word, part.document_word, part.field
             )
         )  # fmt: skip
         score = float(self.scores(query, np.array([number]))[0])
-        passage = ""
-        if self.encoding is not None and query.meaning is not None:
-            passage = self.encoding.passage(query.meaning, number)
-        name = self.searcher.ranking.name
-        return Explanation(query.shown, id, score, tuple(parts), name, passage)
+        ranking = self.searcher.ranking.name
+        return Explanation(query.shown, id, score, tuple(parts), ranking, passage)
 
 
 def document_words(snapshot: Snapshot, number: int) -> dict[str, str]:

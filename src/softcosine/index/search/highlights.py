@@ -145,7 +145,9 @@ def snippet(
         if weight > 0.0 and span.start >= start and span.end <= stop
     )
     if len(text) > width:
-        end = _before_licence(text, start, stop)
+        later = (one for one in _sentences(text[:stop], start) if one[0] > start)
+        licence = (first for first, last in later if _BOILERPLATE.search(text, first, last))
+        end = next(licence, stop)
         if not any(mark.kind == "exact" and mark.start >= end for mark in marks):
             stop, marks = end, [mark for mark in marks if mark.end <= end]
     return _folded(text, start, stop, marks)
@@ -273,14 +275,6 @@ def _passage(text: str, start: int, width: int) -> tuple[int, int]:
         space = text.rfind(" ", start + width // 2, stop)
         stop = space if space > 0 else stop
     return start, stop
-
-
-def _before_licence(text: str, start: int, stop: int) -> int:
-    """Return where a licence begins after the first sentence of a passage, else its end."""
-    for first, last in _sentences(text[:stop], start):
-        if first > start and _BOILERPLATE.search(text, first, last):
-            return first
-    return stop
 
 
 def _folded(text: str, start: int, stop: int, marks: list[Mark]) -> Snippet:

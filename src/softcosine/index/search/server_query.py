@@ -232,9 +232,13 @@ def server_query(
             for text, share in forms.of(term):
                 if (divisor := idf(term, share=share)) > 0.0:
                     found.append(_Word(name, text, scale * x / divisor))
+        # The server may have newer documents: words of no document here have the weight idf.
         found += [
             _Word(name, forms.of_word(word), scale * frequency)
-            for word, frequency in _absent(parsed)
+            for word, frequency in (
+                *zip(parsed.unknown, parsed.unknown_frequencies, strict=True),
+                *((outside.word, outside.frequency) for outside in parsed.outside),
+            )
         ]
     found.sort(key=lambda word: -word.boost)
     n_terms, n_left_out, n_negative = numbers.tolist()
@@ -299,16 +303,6 @@ def _idf(
     if share < 1.0:
         frequency = max(frequency, 1.0)
     return math.log1p((statistics.n_docs - frequency + 0.5) / (frequency + 0.5))
-
-
-def _absent(parsed: ParsedQuery) -> Iterator[tuple[str, float]]:
-    """Yield the words that are in no document of the index, and their frequencies.
-
-    The server may have newer documents. As similar to itself alone, such a word has the weight idf.
-    """
-    yield from zip(parsed.unknown, parsed.unknown_frequencies, strict=True)
-    for word in parsed.outside:
-        yield word.word, word.frequency
 
 
 class _Forms:
