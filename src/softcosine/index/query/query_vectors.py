@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,7 @@ from softcosine.files import joined_text
 from softcosine.index.query.parser import Clause
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
-from softcosine.matrix.outside import (
-    OutsideRow,
-    outside_rows,
-    outside_similarities,
-)
+from softcosine.matrix.outside import OutsideRow, outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import known_by
 from softcosine.similarity.source import TermSimilaritySource
@@ -61,6 +58,23 @@ class ParsedQuery:
     unknown: tuple[str, ...] = field(default=())
     unknown_frequencies: tuple[float, ...] = field(default=())
     left_out: tuple[str, ...] = field(default=())
+
+    def pairs(
+        self, S: TermSimilarityMatrix, weights: NDArray[np.float64], outside: NDArray[np.float64]
+    ) -> Iterator[tuple[str, float, int, float, bool]]:
+        """Yield each word with each similar term: word, weight, term, similarity, and if equal.
+
+        `weights` are those of the terms of the query, and `outside` of its words outside.
+        """
+        numbers = self.terms.tolist()
+        rows: Iterator[tuple[str, int, NDArray[Any], NDArray[Any]]] = chain(
+            ((word, i, *S.row(i)) for word, i in zip(self.words, numbers, strict=True)),
+            ((one.word, -1, one.terms, one.similarities) for one in self.outside),
+        )
+        values = chain(weights.tolist(), outside.tolist())
+        for (word, i, terms, similarities), weight in zip(rows, values, strict=True):
+            for j, similarity in zip(terms.tolist(), similarities.tolist(), strict=True):
+                yield word, weight, j, similarity, i == j
 
 
 # A text, its tokens, or one of these for each of some fields of an index.

@@ -591,23 +591,13 @@ class Search:
     def _word_weights(self, query: ReadyQuery) -> dict[str, Worth]:
         """Return what each term of the expanded query is worth in a passage, over all fields."""
         S, weights = self.snapshot.S, dict[int, Worth]()
-
-        def offer(
-            word: str, value: float, terms: NDArray[Any], similarities: NDArray[Any], own: int = -1
-        ) -> None:
-            for j, similarity in zip(terms.tolist(), similarities.tolist(), strict=True):
-                worth: Worth = (value * similarity, "exact" if j == own else "near", word)
-                weights[j] = max(weights.get(j, worth), worth, key=by_worth)
-
         for weight, vector, parsed in zip(
             self.searcher.weights, query.vectors, query.parsed, strict=True
         ):
-            own = (weight * vector.weights).tolist()
-            for word, i, value in zip(parsed.words, parsed.terms.tolist(), own, strict=True):
-                offer(word, value, *S.row(i), i)
-            outside = (weight * vector.extra_weights).tolist()
-            for one, value in zip(parsed.outside, outside, strict=True):
-                offer(one.word, value, one.terms, one.similarities)
+            own, outside = weight * vector.weights, weight * vector.extra_weights
+            for word, value, j, similarity, exact in parsed.pairs(S, own, outside):
+                worth: Worth = (value * similarity, "exact" if exact else "near", word)
+                weights[j] = max(weights.get(j, worth), worth, key=by_worth)
         return {S.vocabulary.term(j): worth for j, worth in weights.items()}
 
     def explained(self, query: ReadyQuery, id: str) -> Explanation:

@@ -320,26 +320,13 @@ def word_parts(
     terms, values = searched.coordinates(local, local + 1)
     weights, outside_weights, factor = _weights(searcher, vector, document)
     held = dict(zip(terms.tolist(), values.tolist(), strict=True))
-    indptr, indices, data = S.arrays
-    words: list[tuple[str, float, int, NDArray[Any], NDArray[Any]]] = [
-        (word, weight, i, indices[row], data[row])
-        for word, weight, i in zip(
-            parsed.words, weights.tolist(), parsed.terms.tolist(), strict=True
-        )
-        for row in [slice(indptr[i], indptr[i + 1])]
-    ]
-    words += [
-        (one.word, weight, -1, one.terms, one.similarities)
-        for one, weight in zip(parsed.outside, outside_weights.tolist(), strict=True)
-    ]
     parts = []
-    for word, weight, own, others, similarities in words:
-        for j, similarity in zip(others.tolist(), similarities.tolist(), strict=True):
-            contribution = weight * similarity * held.get(j, 0.0) * factor
-            if contribution != 0.0:
-                term = S.vocabulary.term(j)
-                shown = document_words.get(term, term)
-                parts.append(Part(word, shown, similarity, contribution, j == own))
+    for word, weight, j, similarity, exact in parsed.pairs(S, weights, outside_weights):
+        contribution = weight * similarity * held.get(j, 0.0) * factor
+        if contribution != 0.0:
+            term = S.vocabulary.term(j)
+            shown = document_words.get(term, term)
+            parts.append(Part(word, shown, similarity, contribution, exact))
     return parts
 
 
