@@ -110,15 +110,6 @@ def _lanczos(
     return np.asarray(vector / np.linalg.norm(vector))
 
 
-def shrinking_factor(
-    S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
-) -> float:
-    """Return the factor of the off-diagonals in `shrink_to_definite`, at most 1."""
-    eigenvalue = lowest_eigenvalue(S, tolerance=1e-5, dense_order=dense_order)
-    lowest = eigenvalue.value - eigenvalue.error
-    return 1.0 if lowest >= margin else (1.0 - margin) / (1.0 - lowest)
-
-
 def shrink_to_definite(
     S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
 ) -> tuple[csr_array, float]:
@@ -143,9 +134,11 @@ def shrink_to_definite(
     factor : float
         1.0 if S was positive definite already.
     """
-    factor = shrinking_factor(S, margin=margin, dense_order=dense_order)
-    if factor == 1.0:
+    eigenvalue = lowest_eigenvalue(S, tolerance=1e-5, dense_order=dense_order)
+    lowest = eigenvalue.value - eigenvalue.error
+    if lowest >= margin:
         return S, 1.0
+    factor = (1.0 - margin) / (1.0 - lowest)
     diagonal = S.diagonal()
     shrunk = (S - diags_array(diagonal)) * np.float32(factor) + diags_array(diagonal)
     shrunk = csr_array(shrunk, dtype=np.float32)

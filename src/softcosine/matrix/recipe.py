@@ -234,7 +234,7 @@ class SimilarityRecipe:
             if kind in _LISTS:
                 found += phrases_in(ThesaurusSimilarity.load(place, pinned=_LISTS[kind]))
         if self.overrides is not None:
-            found += self.overrides.pinned_words()
+            found += [word for pair in self.overrides.pins() for word in pair]
         return tuple(found)
 
     def joined(

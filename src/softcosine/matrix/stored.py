@@ -108,19 +108,7 @@ def write_matrix(
 
 
 def stored_source(folder: Folder) -> TermSimilaritySource | None:
-    """Return the source that `write_matrix` wrote to a folder, or None."""
-    kept = folder.settings.get("source")
-    if kept is None:
-        return None
-    try:
-        state = source_state(kept, "", folder.arrays(_SOURCE))
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptIndexError(f"{folder.path} lacks a part of a source: {error!r}") from error
-    return built_source(state, folder)
-
-
-def built_source(state: SourceState, folder: Folder) -> TermSimilaritySource:
-    """Build a source stored in a folder.
+    """Return the source that `write_matrix` wrote to a folder, or None.
 
     Raises
     ------
@@ -129,6 +117,13 @@ def built_source(state: SourceState, folder: Folder) -> TermSimilaritySource:
     CorruptIndexError
         If the stored state is invalid.
     """
+    kept = folder.settings.get("source")
+    if kept is None:
+        return None
+    try:
+        state = source_state(kept, "", folder.arrays(_SOURCE))
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptIndexError(f"{folder.path} lacks a part of a source: {error!r}") from error
     check_kinds(state)
     try:
         return source_from_state(state)

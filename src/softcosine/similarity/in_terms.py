@@ -137,44 +137,42 @@ class PersonsList(TermSimilaritySource):
 
 
 class ListInTerms:
-    """A list in which every form of a word stands for its term."""
+    """A list in which every form of a word stands for its term.
 
-    __slots__ = ("_among", "_keyed", "_keys", "_order", "_source")
+    Parameters
+    ----------
+    source : PersonsList
+        The list as written.
+    keys : TermKeys
+        The mapping from words to terms.
+    """
+
+    __slots__ = ("_among", "_keyed", "_order", "keys", "source")
 
     def __init__(self, source: PersonsList, keys: TermKeys) -> None:
-        self._source = source
-        self._keys = keys
+        self.source = source
+        self.keys = keys
         self._keyed: PersonsList | None = None
         self._among = LastTuple[_Among]()
         self._order = StringOrder()
 
-    @property
-    def source(self) -> PersonsList:
-        """The list as written."""
-        return self._source
-
-    @property
-    def keys(self) -> TermKeys:
-        """The mapping from words to terms."""
-        return self._keys
-
     def __repr__(self) -> str:
-        return repr(self._source)
+        return repr(self.source)
 
     def _table(self) -> PersonsList:
         """Return the list by terms, built on first use to keep opening an index fast."""
         if self._keyed is None:
-            self._keyed = self._source.renamed(self._keys.names)
+            self._keyed = self.source.renamed(self.keys.names)
         return self._keyed
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether some form of each term is in the list, shape (n_terms,)."""
-        return self._table().knows(self._keys.of(terms))
+        return self._table().knows(self.keys.of(terms))
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])``: the greatest over all forms."""
         check_pairs(left, right)
-        return self._said(left, right, self._keys.of(left), self._keys.of(right))
+        return self._said(left, right, self.keys.of(left), self.keys.of(right))
 
     def _said(
         self, left: Sequence[str], right: Sequence[str], rows: list[str], columns: list[str]
@@ -192,8 +190,8 @@ class ListInTerms:
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term."""
         check_limit(max_neighbors)
-        searched = self._among.get(among, lambda: _Among(self._table(), self._keys.of(among)))
-        rows = searched.keys if terms is among else tuple(self._keys.of(terms))
+        searched = self._among.get(among, lambda: _Among(self._table(), self.keys.of(among)))
+        rows = searched.keys if terms is among else tuple(self.keys.of(terms))
         if max_neighbors == 0 or not searched.places:
             return Neighbors.none(len(terms))
         # All neighbours in the list, because ties are ordered by the strings, not by their keys.
@@ -210,7 +208,7 @@ class ListInTerms:
 
     def in_terms(self, keys: TermKeys) -> TermSimilaritySource:
         """Return the list in the terms of another index."""
-        return ListInTerms(self._source, keys) if keys.replaces(self._keys) else self
+        return ListInTerms(self.source, keys) if keys.replaces(self.keys) else self
 
     def known_as_written(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """All False: the list treats all forms of a term alike; other sources choose the form."""
@@ -218,21 +216,21 @@ class ListInTerms:
 
     def have_pins(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether balancing S leaves some pair of each word unchanged."""
-        return self.knows(terms) & self._source.pinned
+        return self.knows(terms) & self.source.pinned
 
     def are_pinned(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether balancing S leaves the pairs ``(left[i], right[i])`` unchanged."""
-        rows, columns = self._keys.of(left), self._keys.of(right)
+        rows, columns = self.keys.of(left), self.keys.of(right)
         said = self._said(left, right, rows, columns) > 0.0
-        return said & ~equal_strings(rows, columns) & self._source.pinned
+        return said & ~equal_strings(rows, columns) & self.source.pinned
 
     def lists(self) -> Iterator[PersonsList]:
         """Yield the list as written."""
-        return self._source.lists()
+        return self.source.lists()
 
     def state(self) -> SourceState:
         """Return the state of the list as written; an index maps it to its terms again."""
-        return state_of(self._source)
+        return state_of(self.source)
 
 
 class _Among:

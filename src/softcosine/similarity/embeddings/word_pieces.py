@@ -375,17 +375,13 @@ def _around_marks(text: str) -> list[str]:
     parts: list[str] = []
     begun = False
     for character in text:
-        mark = _is_mark(character)
+        mark = character in _PUNCTUATION or unicodedata.category(character).startswith("P")
         if mark or not begun:
             parts.append(character)
         else:
             parts[-1] += character
         begun = not mark
     return parts
-
-
-def _is_mark(character: str) -> bool:
-    return character in _PUNCTUATION or unicodedata.category(character).startswith("P")
 
 
 def _is_mark_or_symbol(character: str) -> bool:

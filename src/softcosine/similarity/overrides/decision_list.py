@@ -252,10 +252,6 @@ class Decisions:
             if line.other is not None and line.verdict[0] == "pinned" and line.verdict[1] > 0.0
         }
 
-    def pinned_words(self) -> tuple[str, ...]:
-        """Return the words of the pairs that are pinned to a similarity above 0."""
-        return tuple(word for pair in self.pins() for word in pair)
-
     def in_terms(self, keys: TermKeys) -> Decisions:
         """Return the decisions extended to the terms of their words, under stemming.
 

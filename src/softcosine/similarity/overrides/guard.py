@@ -176,7 +176,9 @@ class Guarded(SourceOfOne):
         if len(every) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
         n_opposites = np.zeros(len(terms), np.int64)
-        n_opposites[every] = [self._n_opposites(terms[i]) for i in every.tolist()]
+        for i in every.tolist():  # estimates
+            of_pieces = _MORE_ASKED if self.separate_pieces and pair_in_run(terms[i]) else 0
+            n_opposites[i] = len(self.antonyms.of(terms[i])) + of_pieces
 
         def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
             opposites = n_opposites[asked]
@@ -207,11 +209,6 @@ class Guarded(SourceOfOne):
         stay[doubtful] = ~self._opposed(left, right)
         return stay
 
-    def _n_opposites(self, term: str) -> int:
-        """Estimated number of strings that the guard separates from a term."""
-        of_pieces = _MORE_ASKED if self.separate_pieces and pair_in_run(term) else 0
-        return len(self.antonyms.of(term)) + of_pieces
-
     def _opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the strings of each pair are antonyms, or overlapping character pairs."""
         opposed = self.antonyms.opposed(left, right)
@@ -223,7 +220,9 @@ class Guarded(SourceOfOne):
 
     def _alone(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term is similar to itself only."""
-        alone = _have_digits(terms) if self.isolate_digits else np.zeros(len(terms), np.bool_)
+        alone = np.zeros(len(terms), np.bool_)
+        if self.isolate_digits:
+            alone[:] = [bool(_DIGIT.search(term)) for term in terms]
         if self.separate_pieces:
             alone |= np.fromiter(map(_means_nothing, terms), np.bool_, len(terms))
         return alone
@@ -270,8 +269,3 @@ def _means_nothing(term: str) -> bool:
 def _of_stored(words: tuple[str, ...]) -> Antonyms:
     """Return the antonyms of concatenated pairs."""
     return Antonyms(zip(words[::2], words[1::2], strict=True))
-
-
-def _have_digits(terms: Sequence[str]) -> NDArray[np.bool_]:
-    """Whether each term contains a digit."""
-    return np.fromiter((bool(_DIGIT.search(term)) for term in terms), np.bool_, len(terms))

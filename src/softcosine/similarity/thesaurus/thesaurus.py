@@ -101,14 +101,8 @@ class Searched:
         bounds = np.stack((np.searchsorted(ordered, rows), np.searchsorted(ordered, rows, "right")))
         of, places = slices(bounds.T.ravel(), 2 * np.arange(len(rows)))
         positions = self.by_row[places]
-        differ = np.fromiter(
-            (
-                terms[i] != self.strings[j]
-                for i, j in zip(of.tolist(), positions.tolist(), strict=True)
-            ),
-            np.bool_,
-            len(of),
-        )
+        pairs = zip(of.tolist(), positions.tolist(), strict=True)
+        differ = np.array([terms[i] != self.strings[j] for i, j in pairs], np.bool_)
         return of[differ], positions[differ]
 
 
