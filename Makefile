@@ -20,7 +20,7 @@ COMPILED := annoy==1.17.3 hnswlib==0.8.0
 INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly matrix measures \
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
 	nearest edit_distance character_ngrams pairs thesaurus regression \
-	streaming decisions ordering balance fields phrases all_pairs groups basis fill_in vectors \
+	decisions ordering balance fields phrases all_pairs groups basis fill_in vectors \
 	plots snos snos_source soft_cardinality query_table meaning_space meaning_search)
 
 .DEFAULT_GOAL := help
