@@ -50,8 +50,8 @@ class Part:
         Field of the document word; empty in an index of one field.
     space : {"words", "meaning"}
         In ``meaning`` a word can be what no single word of the query (`QUESTION`) or the document
-        (`TEXT`) explains, or the words of all weaker pairs (`OTHERS`). `EVERY` is what a document
-        gets for having every word of a short query.
+        (`TEXT`) explains, or the words of all weaker pairs (`OTHERS`). In ``words``, `EVERY` is
+        what a document gets for having every word of a short query.
     """
 
     query_word: str

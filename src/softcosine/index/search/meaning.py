@@ -157,7 +157,10 @@ class MeaningSearcher:
         return top
 
     def cosines(self, meaning: QueryMeaning, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the cosines of a query with documents, in the given order; 1 more for `exact`."""
+        """Return the cosines of a query with documents, in the given order.
+
+        They are 1 more for documents with `QueryMeaning.all_words`.
+        """
         every = np.zeros(len(documents))
         numbers = np.searchsorted(self._firsts, documents, "right") - 1
         for segment in np.unique(numbers).tolist():
