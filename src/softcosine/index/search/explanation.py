@@ -121,7 +121,7 @@ class WordShare:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The contributions to a score, largest first; they sum to the score (`math.fsum`).
+    """The contributions to a score, largest first; they sum to the score, up to rounding.
 
     `parts` are all pairs of words, `words` has a row for each query word, and `sums` are three
     numbers. `passage` is the sentence of the document whose meaning is nearest, empty if unknown.
