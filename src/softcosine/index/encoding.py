@@ -197,7 +197,7 @@ class IndexEncoder:
         from softcosine.encoders.encoding import encode_texts
 
         for encoder, least in ((self.encoder, _ONE_ENCODER), (self.queries, _ONE_SPACE)):
-            if encoder is None or not len(texts):
+            if encoder is None:
                 continue
             vectors = encode_texts(
                 encoder, texts, zeros=True, prompt=Prompts.of_model(encoder).document

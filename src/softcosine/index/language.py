@@ -130,11 +130,13 @@ def language_note(language: str, rules: Analyzer) -> str:
 
 def _others(texts: Sequence[Any], language: str) -> str:
     """Return a note on other languages, if a tenth of the texts look like one of them."""
+    if language == "none":
+        return ""
     some = texts[:: len(texts) // _TEXTS or 1][:_TEXTS]
     found = Counter(detect_language([text]).name for text in some)
     least = max(2, len(some) / 10)
     others = [name.title() for name, n in found.items() if name and name != language and n >= least]
-    if language == "none" or not others:
+    if not others:
         return ""
     return (
         f" Some texts look like {' and '.join(sorted(others))}, and one index has the rules of one "

@@ -16,7 +16,9 @@ from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 
 
 class LearnedPairs:
-    """A table of similar pairs, with its settings; terms without a similar one are unknown.
+    """A table of similar pairs, with its settings.
+
+    Terms without a similar one are unknown, and a word that several terms have is the first one's.
 
     Parameters
     ----------
@@ -40,27 +42,17 @@ class LearnedPairs:
         matrix: csr_array,
         learned: Mapping[str, Any],
     ) -> None:
-        self.matrix, self._rows = matrix, rows
-        self._pairs = ThesaurusSimilarity(concepts_of_table(words, rows, matrix), name=self.kind)
-        self._learned = dict(learned)
-
-    @classmethod
-    def _of(
-        cls,
-        names: Sequence[str],
-        rows: NDArray[np.int32],
-        S: csr_array,
-        learned: Mapping[str, Any],
-    ) -> Self:
-        """Source of the similarities of terms, each of which may have several names."""
-        similar = np.diff(S.indptr) > 0
+        similar = np.diff(matrix.indptr) > 0
         places = (np.cumsum(similar) - 1).astype(np.int32)
         named = np.flatnonzero(similar[rows]) if len(rows) else np.empty(0, np.int64)
         first: dict[str, int] = {}
         for i in named.tolist():
-            first.setdefault(names[i], i)
-        own = places[rows[np.fromiter(first.values(), np.int64, len(first))]]
-        return cls([*first], own, S[similar][:, similar], learned)
+            first.setdefault(words[i], i)
+        self.matrix = matrix[similar][:, similar]
+        self._rows = places[rows[np.fromiter(first.values(), np.int64, len(first))]]
+        concepts = concepts_of_table([*first], self._rows, self.matrix)
+        self._pairs = ThesaurusSimilarity(concepts, name=self.kind)
+        self._learned = dict(learned)
 
     @property
     def words(self) -> tuple[str, ...]:

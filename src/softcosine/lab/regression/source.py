@@ -217,7 +217,7 @@ class RegressionSimilarity(LearnedPairs):
             exponent=exponent,
             max_neighbors=max_neighbors,
         )
-        return cls._of(names, rows, S, {"penalty": float(penalty), "exponent": float(exponent)})
+        return cls(names, rows, S, {"penalty": float(penalty), "exponent": float(exponent)})
 
 
 def _gram(holds: csr_array, penalty: float, dtype: np.dtype[Any]) -> NDArray[Any]:

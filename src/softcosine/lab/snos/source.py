@@ -397,7 +397,7 @@ class SnosSimilarity(LearnedPairs):
             "normalize": result.normalize,
             "exponent": float(exponent),
         }
-        return cls._of(names, rows, S, learned)
+        return cls(names, rows, S, learned)
 
 
 def _as_term(query: str) -> str:
