@@ -26,7 +26,7 @@ id;text;words;price;published;stock;phone;zip;version;isbn
 """
 TYPES = {
     "words": "integer", "price": "decimal", "published": "date", "stock": "boolean",
-    "phone": "text", "zip": "text", "version": "text", "isbn": "text",
+    "phone": "text", "zip": "text", "version": "decimal", "isbn": "text",
 }  # fmt: skip
 
 
@@ -53,7 +53,10 @@ def inferred(*cells: str) -> str:
         ("text", ["1", "n/a"]),
         ("text", ["007", "12"]),
         ("text", ["+4930", "4930"]),
-        ("text", ["1.9", "1.10"]),
+        ("decimal", ["9.99", "10", "100.00", "19.5"]),
+        ("decimal", ["-0.50", "1.9", "1.10", "1E3", "1000"]),
+        ("text", ["+1.50", "2.5"]),
+        ("text", ["00.50", "2.5"]),
         ("text", ["1.2.3", "1.2"]),
         ("text", ["1234567890123456"]),
         ("text", ["1e999"]),
@@ -95,16 +98,16 @@ def test_metadata_of_csv_have_types_and_ids_and_texts_stay_as_they_are(tmp_path)
     read = read_documents([written(tmp_path / "a.csv", BOOKS)], types=types)
     assert types.found == TYPES
     assert str(types) == (
-        "Types of columns: words: integer, price: decimal, published: date, stock: boolean; others "
-        "are text."
+        "Types of columns: words: integer, price: decimal, published: date, stock: boolean, version: "
+        "decimal; others are text."
     )
     assert (read.ids, read.texts) == (["1", "2.50", "3"], ["flat tyre", "007", "roses"])
     assert read.metadata[0] == {
         "words": 120, "price": 12.5, "published": date(2024, 5, 1), "stock": True,
-        "phone": "030 123456", "zip": "01234", "version": "1.9", "isbn": "9783161484100001",
+        "phone": "030 123456", "zip": "01234", "version": 1.9, "isbn": "9783161484100001",
     }  # fmt: skip
     assert read.metadata[2] == {
-        "price": 9.0, "stock": True, "phone": "0800-555", "zip": "04109", "version": "2.0"
+        "price": 9.0, "stock": True, "phone": "0800-555", "zip": "04109", "version": 2.0
     }  # fmt: skip
     index = SoftIndex.from_texts(read.texts, ids=read.ids, metadata=read.metadata, plain=True)
     assert [one.id for one in index.filter({"words": {">=": 100}})] == ["1"]

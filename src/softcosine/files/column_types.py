@@ -2,15 +2,14 @@
 
 ===========  =====================================================================================
 ``integer``  ``-7``, ``2024``; at most 15 digits, without leading zeros or a plus sign
-``decimal``  ``0.5``, ``12.50``, ``1e-3``; also integers
+``decimal``  ``0.5``, ``12.50``, ``1e-3``; also integers, as in 9.99, 10, 100.00
 ``boolean``  ``true`` and ``false`` in any case
 ``date``     ISO 8601: ``2024-05-01``, also with a time: ``2024-05-01 10:00:00+02:00``
-``text``     all others, such as phone numbers, versions, ``007``, ``1,5`` and ``01.05.2024``
+``text``     all others, such as phone numbers, ``1.2.3``, ``007``, ``1,5`` and ``01.05.2024``
 ===========  =====================================================================================
 
 A column has the first of these types that all of its cells have; empty cells are missing values.
-Decimals with a varying number of places and trailing zeros, such as 1.9 and 1.10, are text: they
-are rather versions than numbers.
+Versions such as 1.9 and 1.10 have the form of decimals: give their column the type ``text``.
 """
 
 from __future__ import annotations
@@ -94,8 +93,6 @@ class ColumnTypes:
 
     def __init__(self) -> None:
         self._types: dict[str, str | None] = {}  # None if all cells are empty
-        self._places: dict[str, set[int]] = {}  # numbers of digits after the point
-        self._padded: set[str] = set()  # columns of decimals with trailing zeros
 
     def read(self, row: Mapping[str, str]) -> bool:
         """Take the cells of a row; return whether some column is not text yet."""
@@ -106,20 +103,12 @@ class ColumnTypes:
                 continue
             if type is None or not _is(cell, type):
                 wider = _WIDER.get(type, ("text",))
-                type = types[name] = next(one for one in wider if _is(cell, one))
-            if type == "decimal" and (fraction := cell.partition(".")[2]):
-                self._places.setdefault(name, set()).add(len(fraction))
-                if len(fraction) > 1 and fraction.endswith("0"):
-                    self._padded.add(name)
+                types[name] = next(one for one in wider if _is(cell, one))
         return any(type != "text" for type in types.values())
 
     def inferred(self) -> dict[str, str]:
         """Return the type of each column."""
-        versions = {name for name in self._padded if len(self._places[name]) > 1}
-        return {
-            name: "text" if type is None or name in versions else type
-            for name, type in self._types.items()
-        }
+        return {name: type or "text" for name, type in self._types.items()}
 
 
 def chosen_types(inferred: Mapping[str, str], given: Mapping[str, str]) -> dict[str, str]:
