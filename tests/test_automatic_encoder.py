@@ -10,6 +10,7 @@ import pytest
 import softcosine as sc
 from softcosine.encoders import loading
 from softcosine.encoders.loading import MINILM
+from softcosine.evaluate.systems.soft import Soft
 from softcosine.index.encoding import light_encoder
 from softcosine.index.writer import pending_commit
 from softcosine.space.meaning_file import bundled_meaning
@@ -51,6 +52,20 @@ def test_few_english_documents_are_read_by_the_encoder(light):
     by_words = chosen.search("moon", ranking="soft_cosine").plan.ranks
     assert by_words == "words and similar words"
     assert "of the query by a table" in chosen.search("moon", ask="static").plan.ranks
+
+
+def test_none_is_a_name_for_words_alone(light, tmp_path):
+    (tmp_path / "docs.csv").write_text("\n".join(["id,text", *(f"{t[4:8]},{t}" for t in TEXTS)]))
+    planned = sc.ShardPlan([tmp_path / "docs.csv"], encoder="none")
+    made = [
+        sc.SoftIndex.from_texts(TEXTS, encoder="none"),
+        sc.ShardedIndex.open(planned.build(tmp_path / "shards")),
+    ]
+    for index in made:
+        assert index.info()["meaning"] is None
+        assert index.search("moon").plan.ranks == "words and similar words"
+    assert light[MINILM].texts == []
+    assert Soft(encoder="none") == Soft(encoder=None)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import io
 import json
 import re
 from datetime import date, datetime, timedelta, timezone
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,43 @@ def test_a_column_of_dates_is_taken_as_ids_and_texts(tmp_path):
     pq.write_table(pa.table({"id": [date(2024, 5, 1)], "text": [datetime(2024, 5, 1)]}), path)
     documents = read_documents([str(path)])
     assert (documents.ids, documents.texts) == (["2024-05-01"], ["2024-05-01 00:00:00"])
+
+
+def test_decimals_of_parquet_are_numbers_and_keep_their_form_as_ids_and_texts(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path, whole = tmp_path / "a.parquet", 2**64 + 1
+    price = pa.array(map(Decimal, ["9.50", "10.00", "100.25"]), pa.decimal128(8, 2))
+    table = {
+        "id": price, "text": price, "price": price, "all": [[Decimal("0.5")], [], None],
+        "whole": pa.array([Decimal(whole), None, Decimal(-7)], pa.decimal128(38, 0)),
+    }  # fmt: skip
+    pq.write_table(pa.table(table), path)
+    read = read_documents([str(path)])
+    assert read.ids == read.texts == ["9.50", "10.00", "100.25"]
+    index = SoftIndex.from_texts(read.texts, ids=read.ids, metadata=read.metadata, plain=True)
+    first, last = index.get(["9.50", "100.25"])
+    assert first.metadata == {"price": 9.5, "all": [0.5], "whole": whole}
+    assert (last.metadata["price"], last.metadata["whole"]) == (100.25, -7)
+    assert [one.id for one in index.filter({"price": {">=": 10}})] == ["10.00", "100.25"]
+    assert [one.id for one in index.filter({"price": Decimal(10)})] == ["10.00"]
+    assert [one.id for one in index.filter(sort="-price")] == ["100.25", "10.00", "9.50"]
+
+
+@pytest.mark.parametrize(
+    ("type", "value"), [("date32", 2**30), ("s", 253_402_300_800), ("ms", -(10**14))]
+)
+def test_dates_of_parquet_outside_the_years_of_python_name_their_column(tmp_path, type, value):
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    path, kind = tmp_path / "a.parquet", pa.date32() if type == "date32" else pa.timestamp(type)
+    when = pa.array([0, value], pa.int32() if type == "date32" else pa.int64()).cast(kind)
+    for own in (when, pa.array([[None], when.slice(1)], pa.list_(kind))):
+        pq.write_table(pa.table({"text": ["red", "blue"], "when": own}), path)
+        with pytest.raises(MalformedFileError, match=r"column 'when' .* years 1 to 9999.*; make"):
+            read_documents([str(path)])
 
 
 def test_a_file_that_is_no_parquet_is_named(tmp_path):

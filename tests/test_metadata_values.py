@@ -100,7 +100,9 @@ def test_values_are_stored_as_documented(value, expected):
         1j,
         np.complex64(1),
         np.arange(2),
-        Decimal(1),
+        Decimal("NaN"),
+        Decimal("-Infinity"),
+        Decimal("1e400"),
         {1, 2},
         object(),
     ],
@@ -140,6 +142,15 @@ def test_the_times_of_a_data_frame_are_kept():
         {"at": "2024-05-01T12:00:00.000000Z", "day": "2024-05-01", "n": 1.5},
         {"day": "2024-05-02T00:00:00.000000Z"},
     ]
+
+
+def test_decimals_are_numbers():
+    metadata = [{"price": Decimal(price)} for price in ("9.50", "10.00", "1E+2", "1e-3")]
+    index = SoftIndex.from_texts(["tea"] * 4, metadata=metadata, plain=True)
+    values = [hit.metadata["price"] for hit in index.search("tea", sort="price")]
+    assert values == [0.001, 9.5, 10, 100]
+    assert index.search("tea", where={"price": {"<=": Decimal("9.5")}}).ids == ["0", "3"]
+    assert stored(Decimal(2**80 + 1)) == 2**80 + 1
 
 
 def test_anything_else_is_what_default_says(tmp_path):

@@ -290,6 +290,22 @@ class TestFrames:
         assert heavy.documents.metadata(1) == {"n": 2}
         assert heavy.search("tea").ids == ["0", "1"]
 
+    def test_columns_without_a_header_are_named_by_integers(self, pandas):
+        frame = pandas.DataFrame([["a", "green tea", "en", 1], ["b", "a tyre", "de", 2]])
+        index = SoftIndex.from_frame(frame, text=1, id=0, plain=True)
+        assert index.search("tea").ids == ["a"]
+        assert index.documents.metadata(1) == {"2": "de", "3": 2}
+        index = SoftIndex.from_frame(frame, text=[1, 2], id=0, metadata=[3], plain=True)
+        assert [field.name for field in index.fields] == ["1", "2"]
+        assert index.search("tea", where={"3": 1}).ids == ["a"]
+        with pytest.raises(InvalidInputError, match="there is no column 7; the data frame has 0,"):
+            SoftIndex.from_frame(frame, text=7)
+
+    def test_a_column_that_is_there_twice_is_refused(self, pandas):
+        frame = pandas.DataFrame([["green tea", "a tyre"]], columns=["text", "text"])
+        with pytest.raises(InvalidInputError, match="there are 2 columns 'text'"):
+            SoftIndex.from_frame(frame, text="text")
+
     def test_frames_of_polars_will_do(self):
         polars = pytest.importorskip("polars")
         frame = polars.DataFrame({"id": ["a", "b"], "text": ["tea", "car"], "n": [1, None]})
@@ -300,10 +316,11 @@ class TestFrames:
     @pytest.mark.parametrize(
         ("columns", "options", "message"),
         [
-            ({"a": ["x"]}, {"text": "b"}, "there is no column 'b'; the data frame has a"),
+            ({"a": ["x"]}, {"text": "b"}, "there is no column 'b'; the data frame has 'a'"),
             ({"a": ["x"]}, {"text": "a", "id": "key"}, "there is no column 'key'"),
             ({"a": ["x"]}, {"text": "a", "metadata": ["m"]}, "there is no column 'm'"),
             ({"a": ["x"]}, {"text": "a", "metadata": "a"}, r"pass a list of columns, as \['a'\]"),
+            ({"a": ["x"]}, {"text": "a", "metadata": 2}, r"pass a list of columns, as \[2\]"),
             ({"a": ["x"]}, {"text": []}, "text names no column"),
             ({"a": ["x", None]}, {"text": "a"}, "column 'a' has no text in row 1"),
             ({"a": ["x", 3]}, {"text": "a"}, "column 'a' has 3 in row 1; every row needs a string"),

@@ -164,7 +164,7 @@ def serve(
     settings = ServeSettings(
         folder, bounds.limits(), read_only=read_only, keys=keys, origins=tuple(origins or ()),
         hosts=tuple(hosts or ()), log_queries=log_queries,
-        shards=shards.of([folder, *inside]), encoder=None if encoder == "none" else encoder,
+        shards=shards.of([folder, *inside]), encoder=encoder,
     )  # fmt: skip
 
     def started(address: str) -> None:

@@ -124,7 +124,7 @@ class Making(Sources):
             "language": known, "analyzer": analyzer, "ranking": self.ranking or RANKING,
             "fields": field_weights(self.field), "min_df": number_in(self.min_df or "1"),
             "positions": self.positions or None, "keep_texts": self.texts,
-            "encoder": None if self.encoder == "none" else self.encoder,
+            "encoder": self.encoder,
             "encoder_cache": self.encoder_cache, "meaning": self.meaning,
             "meaning_space": space_in(self.meaning_space),
         }  # fmt: skip

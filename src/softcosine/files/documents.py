@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ from softcosine.files.records import Record
 _IDS = ("id", "_id")  # a record may have both if they are equal
 _OTHER_ID = "docid"
 _TITLE, _TEXT = "title", "text"
+_WRITABLE = str | int | float | date | Decimal  # types of ids and texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,7 @@ class RecordReader:
         value = record.values[self._id]
         if (
             isinstance(value, bool)
-            or not isinstance(value, str | int | float | date)
+            or not isinstance(value, _WRITABLE)
             or value == ""
         ):
             raise InvalidInputError(
@@ -145,7 +147,7 @@ class RecordReader:
                 continue
             self._unseen.discard(name)
             value = record.values[name]
-            if isinstance(value, bool) or not isinstance(value, str | int | float | date | None):
+            if isinstance(value, bool) or not isinstance(value, _WRITABLE | None):
                 problem = f"the field {_short(name)} is of type {type(value).__name__}"
                 raise InvalidInputError(
                     f"{place(record)}: {problem}; a text was needed.{self._fields.text_advice}"

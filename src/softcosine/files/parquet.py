@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,7 +18,7 @@ def read_rows(
 ) -> Iterator[dict[str, Any]]:
     """Read the rows of a parquet file, with values that metadata can store.
 
-    Dates and datetimes stay as they are; times of day, durations and decimals become strings, bytes
+    Dates, datetimes and decimals stay as they are; times of day and durations become strings, bytes
     are decoded as UTF-8, and NaN becomes null.
 
     Parameters
@@ -31,7 +32,8 @@ def read_rows(
     Raises
     ------
     MalformedFileError
-        If the file is damaged, a column name is repeated, or bytes cannot be decoded.
+        If the file is damaged, a column name is repeated, bytes cannot be decoded, or a date or time
+        is outside the years 1 to 9999, which are those of Python and of ISO 8601.
     MissingDependencyError
         If pyarrow is not installed.
     """
@@ -42,8 +44,9 @@ def read_rows(
                 path, f"it names the column {name!r} twice; every column needs its name."
             )
         for batch in rows.iter_batches(batch_size=4096, row_groups=row_groups):
-            for values in batch.to_pylist():
-                yield {name: _plain(value, path, name) for name, value in values.items()}
+            columns = [_values(one, path, name) for name, one in zip(names, batch, strict=True)]
+            for row in zip(*columns, strict=True):
+                yield dict(zip(names, row, strict=True))
 
 
 @contextmanager
@@ -63,10 +66,21 @@ def opened_parquet(path: str, stream: BinaryIO | None = None) -> Iterator[Any]:
             raise MalformedFileError(path, f"it is no readable parquet file ({error}).") from error
 
 
+def _values(values: Any, path: str, column: str) -> list[Any]:
+    try:
+        return [_plain(value, path, column) for value in values.to_pylist()]
+    except OverflowError as error:
+        raise MalformedFileError(
+            path,
+            f"the column {column!r} holds a date or time outside the years 1 to 9999 ({error}); "
+            "make it null, leave the column out, or write it as a string column.",
+        ) from error
+
+
 def _plain(value: Any, path: str, column: str) -> Any:
     if isinstance(value, float):
         return value if abs(value) < float("inf") else None
-    if value is None or isinstance(value, str | int | date):
+    if value is None or isinstance(value, str | int | date | Decimal):
         return value
     if isinstance(value, bytes):
         try:

@@ -104,7 +104,7 @@ class SoftIndex(Searchable):
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
-            JSON values, dates, datetimes, UUIDs and NumPy scalars
+            JSON values, dates, datetimes, decimals, UUIDs and NumPy scalars
             (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
         similarity : SimilarityRecipe, optional
             How S is built. The default uses the bundled English vectors for English texts, and
@@ -169,9 +169,9 @@ class SoftIndex(Searchable):
         cls,
         frame: Any,
         *,
-        text: str | Sequence[str],
-        id: str | None = None,
-        metadata: Sequence[str] | None = None,
+        text: str | int | Sequence[str | int],
+        id: str | int | None = None,
+        metadata: Sequence[str | int] | None = None,
         **options: Any,
     ) -> Self:
         """Return a new index of the rows of a data frame, in memory.
@@ -179,11 +179,12 @@ class SoftIndex(Searchable):
         Parameters
         ----------
         frame : DataFrame of pandas or polars
-        text : str or sequence of str
-            The text column. Several columns become fields.
-        id : str, optional
+        text : str, int, or sequence of them
+            The text column. Several columns become fields. Integers name the columns of a frame
+            without a header; fields and metadata keys are strings.
+        id : str or int, optional
             The id column, strings or integers; by default rows are numbered.
-        metadata : sequence of str, optional
+        metadata : sequence of str or int, optional
             Columns stored as metadata, for filters; by default all others. Missing values are
             left out.
         **options
@@ -206,11 +207,10 @@ class SoftIndex(Searchable):
         from softcosine.index.search.frames import read_frame
 
         documents = read_frame(frame, text=text, id=id, metadata=metadata)
-        if not isinstance(text, str):
-            options.setdefault("fields", list(text))
         return cls.from_texts(
-            documents.texts, ids=documents.ids, metadata=documents.metadata, **options
-        )
+            documents.texts, ids=documents.ids, metadata=documents.metadata,
+            **{"fields": documents.fields, **options},
+        )  # fmt: skip
 
     @property
     def path(self) -> Path | None:
@@ -354,7 +354,7 @@ class SoftIndex(Searchable):
             word pieces, which gains less; only if the first texts are English, and unless
             `meaning` is given, in rankings by BM25 and without `plain` and `S`. ``"auto"`` is
             ``"minilm"`` in its place if that is installed and the first commit has at most 5,000
-            documents of 500,000 word pieces, stored. None: words alone. A tuple of two encoders
+            documents of 500,000 word pieces, stored. None or ``"none"``: words alone. A tuple of two encoders
             is one for documents and one of the same space for queries, such as a smaller one.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.

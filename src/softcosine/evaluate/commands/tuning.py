@@ -184,7 +184,7 @@ def tune(
     with saying_how_to_go_on(kept), Reporter() as progress:
         tuned = tuned_by(
             found, **search.settings(), language=language, stemmer=stemmer,
-            encoder=None if encoder == "none" else encoder, encoder_cache=encoder_cache or "auto",
+            encoder=encoder, encoder_cache=encoder_cache or "auto",
             meaning_space=meaning_space, **asking,
             kept=kept, threads=threads, progress=progress,
         )  # fmt: skip

@@ -133,6 +133,8 @@ class Soft(SimilaritySettings):
 
     def __post_init__(self) -> None:
         SimilaritySettings.__post_init__(self)
+        if self.encoder == "none":
+            object.__setattr__(self, "encoder", None)
         checked_fields(self.fields)
         if self.match == "fields" and self.fields is None:
             raise InvalidInputError(

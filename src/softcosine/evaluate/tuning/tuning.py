@@ -170,6 +170,7 @@ def tune(
     check_choice("rule", rule, RULES)
     check_whole("budget", budget)
     _check_sources(sources)
+    encoder = None if encoder == "none" else encoder
     encoder_name = _name_of(encoder)
     if encoder_name is None and meaning_space is not None:
         raise InvalidInputError("meaning_space is of an encoder; add one, or leave it out.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from softcosine.errors import InvalidInputError, MissingDependencyError
 if TYPE_CHECKING:
     import pandas as pd
 
+Column = str | int
 
 def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return a pandas data frame; MissingDependencyError if pandas is not installed."""
@@ -29,12 +30,15 @@ class FrameDocuments:
 
     Attributes
     ----------
+    fields : list of str, or None
+        Names of the columns if several contain texts.
     texts : list of str, or of dict of str to str
         Dicts if several columns contain texts.
     ids : list of str, or None
     metadata : list of dict of str to Any
     """
 
+    fields: list[str] | None
     texts: list[Any]
     ids: list[str] | None
     metadata: list[dict[str, Any]]
@@ -43,20 +47,20 @@ class FrameDocuments:
 def read_frame(
     frame: Any,
     *,
-    text: str | Sequence[str],
-    id: str | None,
-    metadata: Sequence[str] | None,
+    text: Column | Iterable[Column],
+    id: Column | None,
+    metadata: Iterable[Column] | None,
 ) -> FrameDocuments:
     """Return the documents of a data frame, one per row.
 
     Parameters
     ----------
     frame : DataFrame of pandas or polars
-    text : str or sequence of str
-        The text column or columns.
-    id : str or None
+    text : str, int, or iterable of them
+        The text column or columns. Integers name columns of a frame without a header.
+    id : str, int or None
         The id column, strings or integers.
-    metadata : sequence of str or None
+    metadata : iterable of str or int, or None
         Columns of metadata; all other columns if None. Missing values are left out.
 
     Raises
@@ -69,25 +73,30 @@ def read_frame(
             f"the data frame is of type {type(frame).__name__}; pass one of pandas or polars, or "
             "texts to from_texts."
         )
-    columns = [text] if isinstance(text, str) else list(text)
+    several = not isinstance(text, str) and isinstance(text, Iterable)
+    columns: list[Any] = list(text) if several else [text]  # type: ignore[arg-type]
     if not columns:
         raise InvalidInputError('text names no column; name one or several, as text="body".')
     if metadata is None:
         metadata = [name for name in frame.columns if name not in {*columns, id}]
-    elif isinstance(metadata, str):
+    elif isinstance(metadata, str) or not isinstance(metadata, Iterable):
         raise InvalidInputError(
-            f"metadata is the string {metadata!r}; pass a list of columns, as [{metadata!r}]."
+            f"metadata is {metadata!r}; pass a list of columns, as [{metadata!r}]."
         )
+    names, metadata = list(frame.columns), list(metadata)
     for name in (*columns, *([] if id is None else [id]), *metadata):
-        if name not in list(frame.columns):
-            shown = ", ".join(map(str, frame.columns))
-            raise InvalidInputError(f"there is no column {name!r}; the data frame has {shown}.")
-    texts: list[Any] = _texts(frame, columns[0])
-    if not isinstance(text, str):
+        if (n := names.count(name)) != 1:
+            there = f"are {n} columns" if n else "is no column"
+            shown = ", ".join(map(repr, names))
+            raise InvalidInputError(f"there {there} {name!r}; the data frame has {shown}.")
+    fields, texts = None, _texts(frame, columns[0])
+    if several:
+        fields = list(map(str, columns))
         every = zip(*(_texts(frame, name) for name in columns), strict=True)
-        texts = [dict(zip(columns, row, strict=True)) for row in every]
+        texts = [dict(zip(fields, row, strict=True)) for row in every]
     values = [list(frame[name]) for name in metadata]
     return FrameDocuments(
+        fields,
         texts,
         None if id is None else [_id(value, row, id) for row, value in enumerate(frame[id])],
         [
@@ -101,7 +110,7 @@ def read_frame(
     )
 
 
-def _texts(frame: Any, name: str) -> list[str]:
+def _texts(frame: Any, name: Column) -> list[Any]:
     texts = list(frame[name])
     for row, value in enumerate(texts):
         if not isinstance(value, str):
@@ -112,7 +121,7 @@ def _texts(frame: Any, name: str) -> list[str]:
     return texts
 
 
-def _id(value: Any, row: int, name: str) -> str:
+def _id(value: Any, row: int, name: Column) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | np.integer):
         raise InvalidInputError(
             f"column {name!r} has {'no id' if _missing(value) else repr(value)[:80]} in row "

@@ -5,6 +5,7 @@ a NumPy scalar              the number, string or boolean that it holds
 ``date``                    ``"2024-05-01"``
 ``datetime``                in UTC, of fixed width: ``"2024-05-01T10:00:00.000000Z"``
 ``uuid.UUID``               ``"123e4567-e89b-12d3-a456-426614174000"``
+``Decimal``                 an integer if it is whole, else the nearest float
 ==========================  ======================================================================
 
 The order of these strings is chronological. A filter value that is a date or datetime is converted
@@ -18,6 +19,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -59,6 +61,8 @@ def json_of(value: Any, default: Default | None = None) -> str:
             return float(part)
         if default is not None:
             return default(part)
+        if isinstance(part, Decimal):
+            return int(part) if (nearest := float(part)).is_integer() else nearest
         raise TypeError(
             f"an object of type {type(part).__name__} is not JSON serializable; pass default=, a "
             "function of what to write"

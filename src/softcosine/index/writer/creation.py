@@ -159,7 +159,7 @@ def _empty(
     )
     space, reader = None, None
     undecided = encoder == AUTO and (meaning, meaning_space, encoder_cache) == (None,) * 3
-    encoder = ENCODER if encoder == AUTO else encoder
+    encoder = ENCODER if encoder == AUTO else None if encoder == "none" else encoder
     automatic = encoder == ENCODER and meaning_space is None
     words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
     if automatic and encoder_cache is None and (meaning or not words_alone):

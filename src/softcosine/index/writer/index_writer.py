@@ -199,7 +199,7 @@ class IndexWriter(Committing):
         text : str, list of tokens, or mapping of field names to str
             A mapping if the index has several fields; missing fields are empty.
         metadata : mapping, optional
-            JSON values, dates, datetimes, UUIDs and NumPy scalars
+            JSON values, dates, datetimes, decimals, UUIDs and NumPy scalars
             (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
         number : int, optional
             Required in a shard of a sharded index, and only there: the place of the
