@@ -98,8 +98,8 @@ def test_metadata_of_csv_have_types_and_ids_and_texts_stay_as_they_are(tmp_path)
     read = read_documents([written(tmp_path / "a.csv", BOOKS)], types=types)
     assert types.found == TYPES
     assert str(types) == (
-        "Types of columns: words: integer, price: decimal, published: date, stock: boolean, version: "
-        "decimal; others are text."
+        "Types of columns: words: integer, price: decimal, published: date, stock: boolean, "
+        "version: decimal; others are text."
     )
     assert (read.ids, read.texts) == (["1", "2.50", "3"], ["flat tyre", "007", "roses"])
     assert read.metadata[0] == {

@@ -18,6 +18,7 @@ from softcosine.index.query.filters import OPERATORS, Where
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.metadata_columns import MetadataColumns
 from softcosine.index.segment.stored_fields import StoredDocuments, write_documents
+from softcosine.index.soft_index import SoftIndex
 
 # Values that are easily confused: 1, 1.0, true and "1"; whole numbers that no float holds.
 scalars = st.sampled_from(
@@ -45,7 +46,7 @@ def spelled(path):
     return f"\\{key}" if key in ("any", "all", "not") else key
 
 
-paths = st.lists(keys, min_size=1, max_size=2)
+paths = st.lists(keys, min_size=1, max_size=3)
 
 
 @st.composite
@@ -86,12 +87,22 @@ filters = st.recursive(
 ABSENT = object()
 
 
+def readings(path):
+    """The keys that a path may mean, those with the longest first keys first."""
+    for n in range(len(path), 0, -1):
+        yield from ((".".join(path[:n]), *rest) for rest in readings(path[n:]))
+    if not path:
+        yield ()
+
+
 def reach(facts, path):
-    for key in path:
-        if type(facts) is not dict or key not in facts:
-            return ABSENT
-        facts = facts[key]
-    return facts
+    for reading in readings(path):
+        value = facts
+        for key in reading:
+            value = value.get(key, ABSENT) if type(value) is dict else ABSENT
+        if value is not ABSENT:
+            return value
+    return ABSENT
 
 
 def kind(value):
@@ -230,6 +241,7 @@ def test_filters_that_differ_are_not(one, other):
         ({"tags": ["x"]}, "0"),
         ({"tags": {"contains": 1}}, "4"),
         ({"author.name": "Ann"}, "1"),
+        ({"author.name": {"in": ["Ann", "Bob", "Cy"]}}, "12"),
         ({"author": {"==": {"name": "Ann"}}}, "1"),
         ({"author\\.name": "Bob"}, "2"),
         ({"\\any": 7}, "5"),
@@ -240,7 +252,13 @@ def test_filters_by_example(where, found):
     collection = [
         {"lang": "en", "year": 2020, "tags": ["x"]},
         {"lang": "en", "year": 1999, "tags": ["x", "y"], "author": {"name": "Ann"}},
-        {"lang": "de", "year": 2021.5, "tags": "axe", "author.name": "Bob"},
+        {
+            "lang": "de",
+            "year": 2021.5,
+            "tags": "axe",
+            "author.name": "Bob",
+            "author": {"name": "Cy"},
+        },
         {"lang": None, "year": "2020", "tags": [], "author": "Ann"},
         {"year": True, "tags": [True, 1]},
         {"any": 7},
@@ -248,6 +266,22 @@ def test_filters_by_example(where, found):
     parsed = Where.parse(where)
     assert "".join(str(i) for i, facts in enumerate(collection) if parsed.matches(facts)) == found
     assert "".join(map(str, np.flatnonzero(columns(collection).mask(parsed)))) == found
+
+
+PRICES = {"usd": 5}, {"usd.": 2}
+
+
+def test_a_key_with_a_dot_sorts_counts_and_filters_alike():
+    metadata = [
+        {"price.usd": 9, "price": {"usd": 1}},
+        {"price": {"usd": 5}},
+        {"price": {"usd.": 2}},
+    ]
+    index = SoftIndex.from_texts(["tea"] * 3, metadata=metadata, plain=True)
+    assert index.search("tea", sort="price.usd").ids == ["1", "0", "2"]
+    found = index.filter({"price.usd": {">=": 5}}, facets=["price.usd", "price.usd."])
+    assert found.facets == {"price.usd": ((5, 1), (9, 1)), "price.usd.": ()}
+    assert [one.id for one in index.filter({"price.usd.": 2})] == ["2"]
 
 
 DEEP: list = []

@@ -121,11 +121,7 @@ class RecordReader:
         if self._id not in record.values:
             raise self._missing((self._id,), self._fields.id_advice, record)
         value = record.values[self._id]
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, _WRITABLE)
-            or value == ""
-        ):
+        if isinstance(value, bool) or not isinstance(value, _WRITABLE) or value == "":
             raise InvalidInputError(
                 f"{place(record)}: the id is {_short(value)}; a text or a number was needed."
             )

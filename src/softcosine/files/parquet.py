@@ -32,8 +32,8 @@ def read_rows(
     Raises
     ------
     MalformedFileError
-        If the file is damaged, a column name is repeated, bytes cannot be decoded, or a date or time
-        is outside the years 1 to 9999, which are those of Python and of ISO 8601.
+        If the file is damaged, a column name is repeated, bytes cannot be decoded, or a date or
+        time is outside the years 1 to 9999, which are those of Python and of ISO 8601.
     MissingDependencyError
         If pyarrow is not installed.
     """

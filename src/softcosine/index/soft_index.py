@@ -354,8 +354,9 @@ class SoftIndex(Searchable):
             word pieces, which gains less; only if the first texts are English, and unless
             `meaning` is given, in rankings by BM25 and without `plain` and `S`. ``"auto"`` is
             ``"minilm"`` in its place if that is installed and the first commit has at most 5,000
-            documents of 500,000 word pieces, stored. None or ``"none"``: words alone. A tuple of two encoders
-            is one for documents and one of the same space for queries, such as a smaller one.
+            documents of 500,000 word pieces, stored. None or ``"none"``: words alone. A tuple of
+            two encoders is one for documents and one of the same space for queries, such as a
+            smaller one.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace, path or int, optional

@@ -488,9 +488,7 @@ def _values(snapshot: Snapshot, numbers: NDArray[np.int64], field: str | None) -
     for number in numbers.tolist():
         metadata = snapshot.documents.metadata(number)
         known.update(dict.fromkeys(metadata))
-        value = value_at(metadata, (field,))
-        if value is MISSING:
-            value = value_at(metadata, tuple(field.split(".")))
+        value = value_at(metadata, tuple(field.split(".")))
         values.append(None if value is MISSING else value)
     if values and all(value is None for value in values):
         names = ", ".join(map(shortened, list(known)[:20]))

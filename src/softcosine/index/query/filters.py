@@ -5,8 +5,8 @@ r"""Metadata filters: the syntax of ``where=``.
 True
 
 A filter is a dictionary; all of its conditions must hold. The value of a key is a JSON value that
-must be equal, or a dictionary of operators. ``author.name`` is the key *name* of the object
-*author*.
+must be equal, or a dictionary of operators. ``author.name`` is the key of this name, or, in a
+document without it, the key *name* of the object *author*.
 
 =================================  =============================================================
 ``==`` ``!=``                      equal, not equal
@@ -27,7 +27,7 @@ Dates, datetimes and UUIDs are stored and compared as strings
 ``"all"``, ``"any"`` and ``"not"`` combine filters: ``{"any": [{"lang": "en"}, {"year": 2020}]}``,
 or ``{"not": {"lang": "en"}}``, which also holds if the key is missing.
 
-A backslash escapes the next character: ``author\.name`` is a key with a dot,
+A backslash escapes the next character: ``author\.name`` is only the key with the dot,
 ``\any`` a key called *any*, and ``\\`` a backslash.
 
 A filter has at most `MAX_CONDITIONS` conditions, on at most `MAX_KEYS` keys; ``{"in": [...]}`` is

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Column = str | int
 
+
 def data_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return a pandas data frame; MissingDependencyError if pandas is not installed."""
     try:

@@ -49,13 +49,18 @@ def is_number(value: object) -> bool:
 
 
 def value_at(metadata: dict[str, Any], path: Path) -> Any:
-    """Return the value at a path of keys into nested objects, or `MISSING`."""
-    value: Any = metadata
-    for key in path:
-        if not isinstance(value, dict) or key not in value:
-            return MISSING
-        value = value[key]
-    return value
+    """Return the value at a path of keys into nested objects, or `MISSING`.
+
+    A key that has the dots in its name comes before a path: of ``("price", "usd")``, the key
+    ``price.usd`` before the key ``usd`` of the object ``price``.
+    """
+    for n in range(len(path), 0, -1):
+        value = metadata.get(path[0] if n == 1 else ".".join(path[:n]), MISSING)
+        if n < len(path):
+            value = value_at(value, path[n:]) if isinstance(value, dict) else MISSING
+        if value is not MISSING:
+            return value
+    return MISSING
 
 
 def key_of(value: Any, depth: int = 0) -> Hashable:
