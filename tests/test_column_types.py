@@ -6,6 +6,7 @@ import io
 import re
 from datetime import UTC, date, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -131,6 +132,21 @@ def test_the_delimiter_of_csv_is_seen_from_the_header(tmp_path, delimiter):
         read_documents([path])
 
 
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "\ufeffSEP=;", "sep=\t", "sep=^"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_delimiter_of_csv_may_be_named_by_its_first_line(tmp_path, line, end):
+    delimiter = line.strip('"')[-1]
+    rows = ["id", "text", "a, b, c"], ["1", "x, y, z", "7"], ["2", "tea", "8"]
+    content = end.join([line, *(delimiter.join(row) for row in rows)])
+    path = written(tmp_path / "a.csv", content)
+    read = read_documents([path])
+    assert (read.ids, read.texts) == (["1", "2"], ["x, y, z", "tea"])
+    assert read.metadata == [{"a, b, c": 7}, {"a, b, c": 8}]
+    path = written(tmp_path / "b.csv", f"{content}{end}3")
+    with pytest.raises(MalformedFileError, match=r"line 5.*has 1 fields and the header 3"):
+        read_documents([path])
+
+
 def test_a_column_of_several_files_has_one_type(tmp_path):
     first = written(tmp_path / "a.csv", "text,n,m\nred,1,1\n")
     second = written(tmp_path / "b.tsv", "text\tm\tn\nblue\t0.5\tx\n")
@@ -144,13 +160,22 @@ def test_a_column_of_several_files_has_one_type(tmp_path):
 
 
 def test_standard_input_is_read_twice(monkeypatch):
-    class Stdin:
-        buffer = io.BufferedReader(io.BytesIO(b"id,text,n\na,caf\xc3\xa9,1\nb,tea,2\n"))
+    for encoding in ("utf-8", "latin-1", "utf-16"):
+        content = 'id,text,n\r\na,"caf\u00e9\r\nau lait",1\r\nb,tea,2\r\n'.encode(encoding)
+        stream = SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(content)))
+        monkeypatch.setattr("sys.stdin", stream)
+        read = read_documents(["-"], format="csv", encoding=encoding)
+        assert read.texts == ["caf\u00e9\r\nau lait", "tea"]
+        assert read.metadata == [{"n": 1}, {"n": 2}]
+    content = io.BytesIO(b"text\ntea\ncaf\xe9\n")
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(content)))
+    with pytest.raises(MalformedFileError, match=r"standard input, line 3: .* --encoding latin-1"):
+        read_documents(["-"], format="csv")
 
-    monkeypatch.setattr("sys.stdin", Stdin)
-    read = read_documents(["-"], format="csv")
-    assert read.texts == ["caf\u00e9", "tea"]
-    assert read.metadata == [{"n": 1}, {"n": 2}]
+
+def test_an_endless_file_as_csv_is_an_error():
+    with pytest.raises(MalformedFileError, match="/dev/zero, line 1: it holds NUL characters"):
+        read_documents(["/dev/zero"], format="csv")
 
 
 def test_given_types_are_taken_and_must_be_those_of_the_cells(tmp_path):

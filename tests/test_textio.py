@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from softcosine import _textio
 from softcosine._textio import numbered_lines, opened
 from softcosine.errors import MalformedFileError
 
@@ -48,3 +49,33 @@ def test_what_to_do_about_an_encoding_depends_on_who_can_name_one(tmp_path: Path
     with pytest.raises(MalformedFileError, match=r"line 2: this is not utf-8; name the encoding"):
         list(numbered_lines(file, encoding="utf-8"))
     assert list(numbered_lines(file, encoding="latin-1"))[1] == (2, "caf\u00e9")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "lines"),
+    [
+        ("latin-1", ["tea", "caf\u00e9", "th\u00e9 \u00ab 5 \u00a3 \u00bb"]),
+        ("cp1252", ["caf\u00e9 first", "it\u2019s 5 \u20ac \u2026 \u2013 \u2122"]),
+        ("cp850", ["caf\u00e9", "gr\u00fcn"]),
+    ],
+)
+def test_the_encoding_that_is_proposed_reads_the_text_as_it_is(tmp_path: Path, encoding, lines):
+    file = tmp_path / "a.txt"
+    file.write_bytes("\n".join(lines).encode(encoding))
+    for options, proposal in (({}, "iconv -f "), ({"encoding": "utf-8"}, "such as ")):
+        with pytest.raises(MalformedFileError, match=f"{proposal}{encoding}"):
+            list(numbered_lines(file, **options))
+    assert [line for _, line in numbered_lines(file, encoding=encoding)] == lines
+
+
+def test_a_line_without_end_is_an_error_before_it_fills_the_memory(tmp_path: Path, monkeypatch):
+    file = tmp_path / "a.txt"
+    for content, line in (("tea\n" + "x" * 3_000_000, 2), ("\0" * 3_000_000, 1)):
+        file.write_text(content)
+        assert len(list(numbered_lines(file))) == 2 if line == 2 else True
+        monkeypatch.setattr(_textio, "_LONGEST", 1 << 21)
+        message = "more than 2,097,152 characters" if line == 2 else "it holds NUL"
+        with pytest.raises(MalformedFileError, match=f"line {line}: .*{message}"):
+            list(numbered_lines(file))
+    with opened("/dev/zero") as text, pytest.raises(MalformedFileError, match="NUL"):
+        list(text.lines())

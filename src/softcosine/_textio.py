@@ -34,7 +34,16 @@ _OPENERS: dict[bytes, Callable[[Any], Any]] = {
 }
 _REPORTED = 1 << 16  # lines between two reports of progress
 _SHOWN = 80  # characters of a line in a message
+_PIECE = 1 << 20  # characters of a line that are read before it counts as long
+_LONGEST = 1 << 29  # characters of a line, so that an endless one does not fill the memory
+_SAMPLE = 1 << 26  # characters after an undecodable line that show what encoding fits
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
+# Encodings to propose, by undecodable bytes that cp1252 or latin-1 has no letters for.
+_FITTING = {
+    "cp850": re.compile("[\udc81\udc8d\udc8f\udc90\udc9d]"),
+    "cp1252": re.compile("[\udc80-\udc9f]"),
+    "latin-1": _UNDECODABLE,
+}
 # Byte order marks other than that of UTF-8, which is skipped.
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
@@ -65,11 +74,18 @@ class Text:
         """Yield the number and the text of each line with its end; undecodable text raises."""
         number = 0
         try:
-            for number, line in enumerate(self.stream, 1):
+            for number, line in enumerate(iter(self._line, ""), 1):
                 if "\0" in line:
-                    raise self.error("it holds NUL characters, so it is no text file", number)
+                    problem = "it holds NUL characters, so it is no text file, or one in utf-16"
+                    raise self.error(problem, number)
+                if len(line) > _LONGEST:
+                    problem = f"this line has more than {_LONGEST:,} characters; write shorter ones"
+                    raise self.error(problem, number)
                 if not line.isascii() and _UNDECODABLE.search(line):
-                    raise self.error(f"this is not {self.encoding}; {self.advice}", number)
+                    text = line + self.stream.read(_SAMPLE)
+                    fitting = next(name for name, odd in _FITTING.items() if odd.search(text))
+                    advice = self.advice.replace("latin-1", fitting)
+                    raise self.error(f"this is not {self.encoding}; {advice}", number)
                 yield number, line
         except DAMAGED as error:
             raise self.error(_damage(error), number + 1) from error
@@ -77,6 +93,13 @@ class Text:
             raise self.error(
                 f"this is not {self.encoding} ({error}); {self.advice}", number + 1
             ) from error
+
+    def _line(self) -> str:
+        """Return the next line; only the beginning if it is too long, or long with a NUL."""
+        line = self.stream.readline(_PIECE)
+        if len(line) < _PIECE or line[-1] in "\r\n" or "\0" in line:
+            return line
+        return line + self.stream.readline(_LONGEST)
 
     def error(self, problem: str, line: int | None = None) -> MalformedFileError:
         """Return the error that names this file and a line."""
@@ -106,7 +129,8 @@ def opened(
     advice : str
         What to do if the text has another encoding.
     stream : buffered reader, optional
-        The bytes to read, if `path` is only their name in messages.
+        The bytes to read, if `path` is only their name in messages, which then says nothing about
+        compression.
 
     Raises
     ------
@@ -119,11 +143,12 @@ def opened(
     standard = path == STANDARD_INPUT
     name = "standard input" if standard else str(path)
     raw: Any = stream
+    packed = stream is None and name.lower().endswith(".gz")
     if raw is None:
         raw = _standard_input() if standard else Path(path).open("rb")  # noqa: SIM115
     text = None
     try:
-        binary = raw if standard else unpacked(raw, gzipped=name.lower().endswith(".gz"))
+        binary = raw if standard else unpacked(raw, gzipped=packed)
         python_name = encoding
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
             python_name = "utf-8-sig"

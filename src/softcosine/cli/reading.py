@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -158,13 +157,14 @@ def each_document(
     with ExitStack() as ending:
         seen = ending.enter_context(SeenIds())
         tables = [path for path in inputs if _is_table(path, format)]
-        copies = _copies(tables, ending)
+        copies = _copies(tables, encoding, ending)
 
         def records(path: str) -> Iterator[Record]:
             if path != STANDARD_INPUT and Path(path).is_dir():
                 return read_folder(path, pattern=pattern, encoding=encoding, advice=ADVICE)
             copy = ending.enter_context(copies[path].open("rb")) if path in copies else None
-            return read_records(path, format=format, encoding=encoding, advice=ADVICE, stream=copy)
+            own = encoding if copy is None else "utf-8"
+            return read_records(path, format=format, encoding=own, advice=ADVICE, stream=copy)
 
         inferred = column_types(map(records, tables), fields)
         reader = RecordReader(fields, (types or Types()).decide(inferred))
@@ -242,15 +242,17 @@ def _is_table(path: str, format: str | None) -> bool:
     return (format or format_of(path)) in TABLES
 
 
-def _copies(tables: Iterable[str], ending: ExitStack) -> dict[str, Path]:
-    """Return temporary copies of the tables that can be read only once."""
+def _copies(tables: Iterable[str], encoding: str, ending: ExitStack) -> dict[str, Path]:
+    """Return temporary copies in UTF-8 of the tables that can be read only once."""
     copies = {}
     for path in tables:
         if path == STANDARD_INPUT or not Path(path).is_file():
             copies[path] = Path(ending.enter_context(TemporaryDirectory()), "table")
-            # As latin-1, so that no byte is looked at.
-            with opened(path, "latin-1") as text, copies[path].open("wb") as file:
-                shutil.copyfileobj(text.raw, file)
+            with (
+                opened(path, encoding, "", advice=ADVICE) as text,
+                copies[path].open("w", encoding="utf-8", newline="") as file,
+            ):
+                file.writelines(line for _, line in text.lines())
     return copies
 
 

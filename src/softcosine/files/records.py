@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,8 +27,9 @@ _SUFFIXES = {
     ".parquet": "parquet",
 }
 _MOST_DIGITS = 4000  # of an integer; Python's own limit is a little higher
-_LARGEST_FIELD = 2**31 - 1  # the limit of csv that works on all systems
+_LARGEST_FIELD = 1 << 28  # characters; without a limit, a quotation mark could take all memory
 _DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(r'"?sep=([^\w"])"?[\r\n]*', re.IGNORECASE)  # as Excel writes it
 TABLES = ("csv", "tsv")  # formats whose cells have no types
 
 
@@ -226,7 +228,7 @@ def _kind(value: object) -> str:
 
 
 def _csv(text: Text) -> Iterator[Record]:
-    """Read rows; the delimiter is the one of `_DELIMITERS` that gives the header most names."""
+    """Read rows, separated by the delimiter that gives the header most names, or as Excel says."""
     csv.field_size_limit(_LARGEST_FIELD)
     lines, head = (line for _, line in text.lines()), [""]
     while (line := next(lines, None)) is not None:
@@ -234,6 +236,8 @@ def _csv(text: Text) -> Iterator[Record]:
         if line.strip():
             break
     delimiter = max(_DELIMITERS, key=lambda one: len(next(csv.reader(head[-1:], delimiter=one))))
+    if said := _SEPARATOR.fullmatch(head[-1]):
+        delimiter, head[-1] = said[1], "\n"
     reader = csv.reader(chain(head[1:], lines), delimiter=delimiter, strict=True)
     return _rows(text, reader, delimiter)
 
