@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 from softcosine.cli.options import bytes_in
+from softcosine.cluster.manifest import is_sharded
+from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter
@@ -39,6 +41,10 @@ def written(name: str, *records: object) -> str:
 def texts_of(path: Path) -> dict[str, str]:
     index = SoftIndex.open(path)
     return {id: index.documents.text(index.documents.number(id)) for id in TEXTS if id in index}
+
+
+def opened(path: Path):
+    return ShardedIndex.open(path) if is_sharded(path) else SoftIndex.open(path)
 
 
 def told(shown: str) -> str:
@@ -112,6 +118,38 @@ def test_fields_of_an_index_are_read_by_their_names(run, folder):
     assert "there is no field 'title' or 'body'" in run(
         "add", path, written("c.jsonl", {"id": 1, "text": "red"}), code=2
     )
+
+
+@pytest.mark.parametrize("command", ["index", "shards build"])
+def test_the_columns_that_made_an_index_are_those_of_later_files(run, tmp_path, command):
+    def table(name, *rows):
+        path = tmp_path / name
+        path.write_text("\n".join(["sku,question,answer,text,n", *rows]))
+        return path
+
+    path, first = tmp_path / "faq", table("a.csv", "a,How to pay?,By card,other,1")
+    chosen = "--id", "sku", "--text", "question", "--text", "answer"
+    run(*command.split(), first, "-o", path, *chosen, "--encoder", "none")
+    run("add", path, table("b.csv", "b,How to send?,By parcel,other,2", "a,Why?,No,other,3"))
+    documents = opened(path).get(["a", "b"])
+    assert {one.id: (one.text, one.metadata) for one in documents} == {
+        "a": ("Why?\nNo", {"text": "other", "n": 3}),
+        "b": ("How to send?\nBy parcel", {"text": "other", "n": 2}),
+    }
+    run("add", path, table("c.csv", "c,How?,So,tea,2"), "--id", "answer", "--text", "text")
+    assert opened(path).get(["So"])[0].text == "tea"
+    message = run("add", path, written("d.jsonl", {"sku": "d", "text": "tea"}), code=2)
+    assert "no field 'question' or 'answer'" in told(message)
+    assert "Choose by --text NAME." in told(message)
+
+
+def test_the_id_column_is_remembered_with_fields_of_their_own_scores(run, tmp_path):
+    path, file = tmp_path / "a.index", tmp_path / "a.csv"
+    file.write_text("sku,name,body\na,tea,green\n")
+    run("index", file, "-o", path, "--id", "sku", "--field", "name=2", "--field", "body")
+    file.write_text("sku,name,body\nb,tea,black\n")
+    run("add", path, file)
+    assert [(one.id, one.text) for one in opened(path).get(["b"])] == [("b", "tea\nblack")]
 
 
 def test_documents_are_deleted_by_name_and_from_a_list(run, folder, monkeypatch):

@@ -224,6 +224,7 @@ def index(
     whole = memory is None and "snos" in own["similarity"].names
     started, columns = time.perf_counter(), Types(types_named(reading.types))
     weights = own["fields"]
+    own["records"] = {"id": reading.id_field, "text": reading.text_fields}
     fields = fields_named(reading.id_field, weights or reading.text_fields, separate=bool(weights))
     limit = None if whole else bytes_in(memory or "1G")
     with Reporter() as report, saying_how_to_go_on(making.encoder_cache):

@@ -72,10 +72,11 @@ def add(
     """Add documents to an index, or replace documents of the same id.
 
       softcosine add faq.index new.jsonl
-      softcosine add items.index more.csv --id sku --text title --text body --wait 60
+      softcosine add items.index more.csv --wait 60
       tail -n +2 log.txt | softcosine add log.index -
 
-    'index' describes the file formats. All documents are added in one commit, or none; searches
+    'index' describes the file formats; id and text are those that 'index' chose by --id and --text,
+    unless you name others. All documents are added in one commit, or none; searches
     continue meanwhile. Documents without ids continue the running numbers of the index. New terms
     get their similar terms from the sources stored in the index. A column of CSV or TSV that the
     index has keeps the type of its values there: a cell that has another one is an error.
@@ -96,8 +97,8 @@ def add(
     ):
         before, columns.index = opened.info(), opened
         documents = reading.documents(
-            inputs, _fields([own["name"] for own in before["fields"]], reading), report,
-            types=columns, first_number=lambda: _next_number(opened),
+            inputs, _fields(before, reading), report, types=columns,
+            first_number=lambda: _next_number(opened),
         )  # fmt: skip
         for document in documents:
             writer.add(document.id, document.text, document.metadata)
@@ -345,17 +346,20 @@ def changing(
         yield opened, writer
 
 
-def _fields(names: list[str], reading: Records) -> Fields:
-    """Return the record fields that hold the texts of the index's fields."""
+def _fields(index: dict[str, Any], reading: Records) -> Fields:
+    """Return the record fields of id and texts: those given, else those that made the index."""
+    names = [own["name"] for own in index["fields"]]
+    made = index.get("records") or {}  # servers of earlier versions do not say
+    id = reading.id_field or made.get("id")
     if len(names) == 1:
-        texts = reading.text_fields or (names if names != ["text"] else None)
-        return fields_named(reading.id_field, texts)
+        texts = reading.text_fields or made.get("text")
+        return fields_named(id, texts or (names if names != ["text"] else None))
     if reading.text_fields:
         raise InvalidInputError(
             f"this index has the fields {', '.join(names)} and reads them by name; leave --text "
             "out."
         )
-    return fields_named(reading.id_field, names, separate=True)
+    return fields_named(id, names, separate=True)
 
 
 def _next_number(opened: EitherIndex | RemoteIndex) -> int:

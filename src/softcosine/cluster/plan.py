@@ -213,7 +213,10 @@ class ShardPlan:
             documents = CountedDocuments(
                 plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan)
             )
-            found(folder / BUILT_EPOCH, documents, memory=memory, report=report, **self._settings)
+            found(
+                folder / BUILT_EPOCH, documents, memory=memory, report=report,
+                records={"id": self._fields.id, "text": self._fields.text}, **self._settings,
+            )  # fmt: skip
         names = ("encoder", "encoder_cache") if self._directory.encoder is not None else ()
         encoder = {name: self._settings.get(name) for name in names}
         n_shards = -(-n_docs // self._docs_per_shard)

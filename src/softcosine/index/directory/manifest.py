@@ -98,6 +98,10 @@ class IndexSettings:
         Part name of the space that documents have coordinates in; None if they have none.
     meaning_weights : dict of str to float
         Weight of meaning in the scores of each ranking; rankings that are missing have 0.
+    records : dict of str to object
+        Fields of the records that the first documents were made of, for later ones: ``id``, a name,
+        and ``text``, names, or None for the default. Empty if they were not read from files, and in
+        indexes of earlier versions.
     """
 
     fields: tuple[Field, ...]
@@ -120,6 +124,7 @@ class IndexSettings:
     numbered: bool = False
     meaning: str | None = None
     meaning_weights: Mapping[str, float] = field(default_factory=dict)
+    records: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def leaves_terms_out(self) -> bool:
@@ -185,6 +190,7 @@ class IndexSettings:
                 recipe=None if waits or recipe is None else _recipe(recipe),
                 meaning=_name(settings, "meaning"),
                 meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
+                records=dict(settings.get("records", {})),
                 **{name: given_in(settings, name, bool) for name in _FLAGS},
             )
         except (*UNFORESEEN, InvalidInputError) as error:

@@ -191,7 +191,8 @@ class Searchable:
         dict
             documents, deleted (not merged away yet), segments, counted (documents behind the term
             weights), terms, postings, generation and commit, epoch, frozen, fields of name and
-            weight, positions and texts (whether stored), ranking, weighting, analyzer, language,
+            weight, records (fields of the files it was made of: id, text), positions and texts
+            (whether stored), ranking, weighting, analyzer, language,
             note (source of the similarities), meaning (None without encoder), ranked_by (a line),
             and similarity, the statistics of S.
         """
@@ -210,6 +211,7 @@ class Searchable:
             "generation": snapshot.generation, "commit": self.commit, "epoch": self.epoch,
             "frozen": self.frozen,
             "fields": [{"name": one.name, "weight": one.weight} for one in self.fields],
+            "records": dict(snapshot.settings.records),
             "positions": snapshot.settings.positions, "texts": snapshot.settings.texts,
             "ranking": self.ranking, "weighting": self.weighting.to_dict(), "analyzer": rules,
             "language": self.language, "note": f"{self.note} {gain}".strip(),

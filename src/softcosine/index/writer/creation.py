@@ -114,9 +114,14 @@ def _empty(
     encoder_cache: str | Path | None = None,
     meaning_space: GivenSpace | None = None,
     meaning: float | Mapping[str, float] | None = None,
+    records: Mapping[str, Any] | None = None,
 ) -> tuple[Snapshot, IndexEncoder | None]:
-    """Check arguments of `SoftIndex.create`; return its first snapshot, and its encoder."""
+    """Check arguments of `SoftIndex.create`; return its first snapshot, and its encoder.
+
+    `records` are those of `IndexSettings`.
+    """
     check_flag("plain", plain)
+    encoder = None if encoder == "none" else encoder
     given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
     if sum(value is not None for value in given.values()) > 1:
         raise InvalidInputError(
@@ -154,12 +159,13 @@ def _empty(
         positions=len(chosen_fields) > 1 if positions is None else positions,
         texts=keep_texts,
         plain=S is None and recipe.plain,
+        records=records or {},
         min_df=check_df_limit("min_df", min_df),
         max_df=check_df_limit("max_df", max_df),
     )
     space, reader = None, None
     undecided = encoder == AUTO and (meaning, meaning_space, encoder_cache) == (None,) * 3
-    encoder = ENCODER if encoder == AUTO else None if encoder == "none" else encoder
+    encoder = ENCODER if encoder == AUTO else encoder
     automatic = encoder == ENCODER and meaning_space is None
     words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
     if automatic and encoder_cache is None and (meaning or not words_alone):
