@@ -74,7 +74,7 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(tmp_path: Pat
         file.write_text(content)
         assert len(list(numbered_lines(file))) == 2 if line == 2 else True
         monkeypatch.setattr(_textio, "_LONGEST", 1 << 21)
-        message = "more than 2,097,152 characters" if line == 2 else "it holds NUL"
+        message = "exceeds 2,097,152 characters" if line == 2 else "it holds NUL"
         with pytest.raises(MalformedFileError, match=f"line {line}: .*{message}"):
             list(numbered_lines(file))
     with opened("/dev/zero") as text, pytest.raises(MalformedFileError, match="NUL"):

@@ -36,16 +36,11 @@ _REPORTED = 1 << 16  # lines between two reports of progress
 _SHOWN = 80  # characters of a line in a message
 _PIECE = 1 << 20  # characters of a line that are read before it counts as long
 _LONGEST = 1 << 29  # characters of a line, so that an endless one does not fill the memory
-_SAMPLE = 1 << 26  # characters after an undecodable line that show what encoding fits
 _UNDECODABLE = re.compile("[\udc80-\udcff]")
 # Encodings to propose, by undecodable bytes that cp1252 or latin-1 has no letters for.
-_FITTING = {
-    "cp850": re.compile("[\udc81\udc8d\udc8f\udc90\udc9d]"),
-    "cp1252": re.compile("[\udc80-\udc9f]"),
-    "latin-1": _UNDECODABLE,
-}
+_FITTING = {"cp850": "[\udc81\udc8d\udc8f\udc90\udc9d]", "cp1252": "[\udc80-\udc9f]", "latin-1": ""}
 # Byte order marks other than that of UTF-8, which is skipped.
-_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +71,12 @@ class Text:
         try:
             for number, line in enumerate(iter(self._line, ""), 1):
                 if "\0" in line:
-                    problem = "it holds NUL characters, so it is no text file, or one in utf-16"
-                    raise self.error(problem, number)
+                    raise self.error("it holds NUL characters, so it is no text, or utf-16", number)
                 if len(line) > _LONGEST:
-                    problem = f"this line has more than {_LONGEST:,} characters; write shorter ones"
-                    raise self.error(problem, number)
+                    raise self.error(f"it exceeds {_LONGEST:,} characters; break it up", number)
                 if not line.isascii() and _UNDECODABLE.search(line):
-                    text = line + self.stream.read(_SAMPLE)
-                    fitting = next(name for name, odd in _FITTING.items() if odd.search(text))
+                    text = line + self.stream.read(64 * _PIECE)
+                    fitting = next(name for name, odd in _FITTING.items() if re.search(odd, text))
                     advice = self.advice.replace("latin-1", fitting)
                     raise self.error(f"this is not {self.encoding}; {advice}", number)
                 yield number, line
@@ -152,13 +145,9 @@ def opened(
         python_name = encoding
         if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
             python_name = "utf-8-sig"
-            mark = _first_bytes(binary, name)
-            if mark in _MARKS:
-                raise MalformedFileError(
-                    name,
-                    f"it begins like {_MARKS[mark]} text, not {encoding}; "
-                    f"{advice.replace('latin-1', _MARKS[mark])}.",
-                )
+            if _first_bytes(binary, name) in _UTF_16:
+                fitting = advice.replace("latin-1", "utf-16")
+                raise MalformedFileError(name, f"it begins like utf-16, not {encoding}; {fitting}.")
         try:
             text = io.TextIOWrapper(
                 binary, encoding=python_name, errors="surrogateescape", newline=newline

@@ -281,7 +281,7 @@ IndexAnswer = _answer(
     counted=int, terms=int, postings=int, generation=int, epoch=str, frozen=bool,
     fields=list[_Object], positions=bool, texts=bool, ranking=str, weighting=_Object,
     analyzer=_Object, language=str | None, note=str, meaning=_Object | None, ranked_by=str,
-    similarity=_Object,
+    similarity=_Object, records=_Object,
 )  # fmt: skip
 SimilaritiesAnswer = _answer(
     "SimilaritiesAnswer", decisions=list[_Object], lines=list[str], note=str
