@@ -44,10 +44,10 @@ def info(index: AnyIndex, as_json: Json = False) -> None:
     of name and weight, positions, texts (true if stored), ranking, weighting, analyzer, language,
     note, meaning (null without encoder; else encoder, dimensions, query_table, encoded,
     weights), ranked_by (a line), records (fields of the files that made it), and similarity:
-    n_terms, n_neighbors, mean_neighbors, and so on. Of an index of a server also name and aliases; of one in a folder also bytes, and list_use (null
-    without synonym lists): n_entries, n_used, n_in_queries (with one word in no document), reasons,
-    and the first hundred unused, of left, right and reason; of a sharded index also shards, of
-    folder, checksum and n_docs.
+    n_terms, n_neighbors, mean_neighbors, and so on. Of an index of a server also name and aliases;
+    of one in a folder also bytes, and list_use (null without synonym lists): n_entries, n_used,
+    n_in_queries (with one word in no document), reasons, and the first hundred unused, of left,
+    right and reason; of a sharded index also shards, of folder, checksum and n_docs.
     """
     from softcosine.cluster.manifest import ShardsManifest, is_sharded
     from softcosine.index.search.searchable import Searchable
