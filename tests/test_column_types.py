@@ -132,6 +132,13 @@ def test_the_delimiter_of_csv_is_seen_from_the_header(tmp_path, delimiter):
         read_documents([path])
 
 
+def test_a_first_line_that_names_no_delimiter_is_the_header(tmp_path):
+    read = read_documents([written(tmp_path / "a.csv", "sep=,text\nx,tea\n")])
+    assert read.metadata == [{"sep=": "x"}]
+    with pytest.raises(InvalidInputError, match="there are the fields sep=\\."):
+        read_documents([written(tmp_path / "a.csv", "sep=\ntea\n")])
+
+
 @pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "\ufeffSEP=;", "sep=\t", "sep=^"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_the_delimiter_of_csv_may_be_named_by_its_first_line(tmp_path, line, end):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
 from decimal import Decimal
+from itertools import repeat
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -44,7 +45,7 @@ def read_rows(
                 path, f"it names the column {name!r} twice; every column needs its name."
             )
         for batch in rows.iter_batches(batch_size=4096, row_groups=row_groups):
-            columns = [_values(one, path, name) for name, one in zip(names, batch, strict=True)]
+            columns = map(_values, batch.columns, repeat(path), names)
             for row in zip(*columns, strict=True):
                 yield dict(zip(names, row, strict=True))
 

@@ -29,7 +29,7 @@ _SUFFIXES = {
 _MOST_DIGITS = 4000  # of an integer; Python's own limit is a little higher
 _LARGEST_FIELD = 1 << 28  # characters; without a limit, a quotation mark could take all memory
 _DELIMITERS = ",;\t|"
-_SEPARATOR = re.compile(r'"?sep=([^\w"])"?[\r\n]*', re.IGNORECASE)  # as Excel writes it
+_SEPARATOR = re.compile(r'"?sep=([^\w"\r\n])"?[\r\n]*', re.IGNORECASE)  # as Excel writes it
 TABLES = ("csv", "tsv")  # formats whose cells have no types
 
 

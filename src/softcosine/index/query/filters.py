@@ -21,7 +21,7 @@ Numbers compare with numbers and strings with strings; a boolean is not a number
 ordinary value. Values of different types are unequal and not ordered. For a missing key only
 ``!=``, ``not in`` and ``"exists": False`` are true.
 
-Dates, datetimes and UUIDs are stored and compared as strings
+Decimals are stored and compared as numbers, dates, datetimes and UUIDs as strings
 (`softcosine.index.segment.metadata_values`).
 
 ``"all"``, ``"any"`` and ``"not"`` combine filters: ``{"any": [{"lang": "en"}, {"year": 2020}]}``,
