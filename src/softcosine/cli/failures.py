@@ -29,6 +29,7 @@ _FAILED, _BAD_INPUT, _INTERRUPTED = 1, 2, 130
 _OPTIONS = {
     "pass overwrite=True": "pass --overwrite", 'encoder="minilm"': "--encoder minilm",
     "encoder=.": "--encoder.", "correct=False": "--no-correct",
+    "min_score=0": "--min 0",
 }  # fmt: skip
 _LONGEST = 1200  # characters of a message
 # Commands with words as arguments.

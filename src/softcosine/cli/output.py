@@ -37,6 +37,8 @@ _SHOWN_PARTS = 4
 _SHOWN_VALUES = 20
 _UNFOLDED = 1_000_000  # columns
 _NARROWEST = 30
+_WIDEST_ID = 24  # beside a passage; a longer one stands above it
+_WIDEST_VALUE = 60  # characters of metadata
 
 
 @cache
@@ -184,27 +186,39 @@ def hits_record(
     return record
 
 
-def show_hits(hits: Hits, explanations: Sequence[Explanation]) -> None:
-    """Print hits with rank, score, id and passage, and the facets."""
+def show_hits(
+    hits: Hits, explanations: Sequence[Explanation], keys: Sequence[tuple[str, ...]] = ()
+) -> None:
+    """Print hits with rank, score, id, passage and some keys of their metadata, and the facets."""
+    from rich.cells import cell_len
     from rich.text import Text
+
+    from softcosine.index.segment.metadata_columns import MISSING, value_at
 
     out = console()
     right = {"justify": "right", "no_wrap": True}
     table = grid(
         {**right, "style": "dim"},
         {**right, "style": "cyan"},
-        {"style": "green", "max_width": 24 if out.is_terminal else None, "overflow": "fold"},
+        {"style": "green", "overflow": "fold"},
         {"overflow": "fold"},
     )
     for place, hit in enumerate(hits):
         rank = str(hits.offset + place + 1)
         found = [rank, score_shown(hit.score), printable(hit.id)]
         passage = hit.snippet
+        if cell_len(found[-1]) > _WIDEST_ID:
+            table.add_row(*found[:2], "", Text(found[-1], "green"))
+            found = [""] * len(found)
         title = " ".join((hit.title or "").split())
         if title and not passage.text.startswith(title):
             table.add_row(*found, Text(printable(title), "italic"))
             found = [""] * len(found)
         table.add_row(*found, marked(passage))
+        values = {".".join(key): value_at(hit.metadata, key) for key in keys}
+        facts = [f"{key}: {_value(own)}" for key, own in values.items() if own is not MISSING]
+        if facts:
+            table.add_row("", "", "", Text(printable(", ".join(facts)), "dim"))
         if explanations:
             why = explanations[place]
             table.add_row("", "", "", sums_shown(why))
@@ -212,13 +226,16 @@ def show_hits(hits: Hits, explanations: Sequence[Explanation]) -> None:
     if len(hits):
         print_table(table)
     for key, counts in hits.facets.items():
-        values = [
-            f"{one.value if isinstance(one.value, str) else json.dumps(one.value)} {one.n_docs:,}"
-            for one in counts[:_SHOWN_VALUES]
-        ]
+        shown = [f"{_value(one.value)} {one.n_docs:,}" for one in counts[:_SHOWN_VALUES]]
         if len(counts) > _SHOWN_VALUES:
-            values.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
-        out.print(printable(f"{key}: {', '.join(values) or 'no values'}"))
+            shown.append(f"{len(counts) - _SHOWN_VALUES:,} more values")
+        out.print(printable(f"{key}: {', '.join(shown) or 'no values'}"))
+
+
+def _value(value: Any) -> str:
+    """Return a value of metadata on one line; a long one is truncated."""
+    line = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return line if len(line) <= _WIDEST_VALUE else f"{line[: _WIDEST_VALUE - 1]}…"
 
 
 def marked(passage: Snippet) -> Text:

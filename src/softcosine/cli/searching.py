@@ -296,8 +296,26 @@ class Answers:
         return facts_of(self.opened)
 
     @cached_property
+    def _keys(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The keys of ``--sort``, ``--facet`` and ``--where``, each after its option."""
+        from softcosine.index.query.filters import Where, key_path
+        from softcosine.index.search.sorting import parse_sort
+
+        keys = [("--sort", key.path) for key in parse_sort(self.options.get("sort"))]
+        keys += [("--facet", key_path(key)) for key in self.options.get("facets", ())]
+        where = Where.parse(self.options.get("where") or {})
+        return keys + [("--where", path) for _, path, _ in where.required()]
+
+    @cached_property
     def _notes(self) -> list[str]:
-        return _unknown_keys(self.opened, self.options)
+        """A note for each key of ``--sort`` and ``--facet`` that no document has."""
+        from softcosine.index.query.filters import spelled_path
+
+        return [
+            f"No document has the key {printable('.'.join(path))}; {option} ignores it."
+            for option, path in self._keys
+            if option != "--where" and not self.opened.count({spelled_path(path): {"exists": True}})
+        ]
 
     def show(
         self,
@@ -324,7 +342,8 @@ class Answers:
             reason = reason or why_none_passes(self.opened, self.options.get("where"))
             if reason or not any(hits.facets.values()):  # facets count documents where k is 0
                 console().print(f"Nothing found. {reason}".rstrip())
-        show_hits(hits, explanations)
+        keys = dict.fromkeys(path for _, path in self._keys if path != ("title",))
+        show_hits(hits, explanations, tuple(keys))
         notes = [*map(in_options, hits.notes), *notes]
         for note in (*notes, *self._notes):
             console().print(printable(note), style="yellow")
@@ -337,20 +356,6 @@ class Answers:
         ):
             if line:
                 console().print(printable(line), style="dim")
-
-
-def _unknown_keys(index: Searchable | RemoteIndex, options: dict[str, Any]) -> list[str]:
-    """Return a note for each key of ``--sort`` and ``--facet`` that no document has."""
-    from softcosine.index.query.filters import key_path, spelled_path
-    from softcosine.index.search.sorting import parse_sort
-
-    paths = [("--sort", key.path) for key in parse_sort(options.get("sort"))]
-    paths += [("--facet", key_path(key)) for key in options.get("facets", ())]
-    return [
-        f"No document has the key {printable('.'.join(path))}; {option} ignores it."
-        for option, path in paths
-        if not index.count({spelled_path(path): {"exists": True}})
-    ]
 
 
 def _signs(query: str, syntax: bool | None) -> list[str]:

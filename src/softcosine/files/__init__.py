@@ -15,6 +15,7 @@ The command line and the judged collections both use this folder, so they read a
 from softcosine._textio import STANDARD_INPUT, Text, opened
 from softcosine.files.column_types import chosen_types, type_of
 from softcosine.files.documents import (
+    LONGEST_TITLE,
     Document,
     Fields,
     RecordReader,
@@ -34,6 +35,7 @@ from softcosine.files.records import (
 
 __all__ = [
     "FORMATS",
+    "LONGEST_TITLE",
     "STANDARD_INPUT",
     "TABLES",
     "Document",

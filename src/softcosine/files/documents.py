@@ -21,6 +21,7 @@ _IDS = ("id", "_id")  # a record may have both if they are equal
 _OTHER_ID = "docid"
 _TITLE, _TEXT = "title", "text"
 _WRITABLE = str | int | float | date | Decimal  # types of ids and texts
+LONGEST_TITLE = 240  # characters of a first text field that is the title
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class Fields:
         preceded by ``title`` if there is one.
     separate : bool
         Whether each field stays a text of its own; otherwise they are joined by `joined_text`,
-        and ``title`` is stored in the metadata too.
+        and ``title``, or else the first of several if it is short, is stored in the metadata as
+        ``title`` too.
     id_advice, text_advice : str
         End of error messages about these fields: what to do.
     """
@@ -172,6 +174,9 @@ class RecordReader:
                 for name, cell in values.items()
                 if cell.strip()
             }
+        first = str(record.values.get(self._fields.names[0]) or "")
+        if not self._fields.separate and self._fields.names[1:] and len(first) <= LONGEST_TITLE:
+            values = {_TITLE: first, **values}
         return values or None
 
     def others(self, record: Record) -> dict[str, Any]:

@@ -131,7 +131,7 @@ _Offset = Annotated[int, Meta(ge=0, description="Number of best hits to skip.")]
 _Number = Annotated[float, Meta(ge=-_UNBOUNDED, le=_UNBOUNDED)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Weight = Annotated[float, Meta(ge=0, le=1e6)]  # sums of scores stay far from float64's limits
-_MinScore = Annotated[_Number, Meta(description="Minimum score of a hit.")]
+_MinScore = Annotated[_Number | None, Meta(description="Minimum score of a hit.")]
 _Where = Annotated[
     dict[str, Any] | None,
     Meta(description='Conditions on metadata, such as {"lang": "en", "year": {">=": 2020}}.'),
@@ -232,7 +232,10 @@ class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
 
     k: _K = 10
     offset: _Offset = 0
-    min_score: _MinScore = 0.0
+    min_score: Annotated[
+        _MinScore,
+        Meta(description="Minimum score; by default 0, for sort and facets a quarter of the best."),
+    ] = None
     where: _Where = None
     sort: _Sort = None
     facets: _Facets = []
@@ -267,6 +270,11 @@ class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
         return FirstStage.of(self.first_stage) if self.expand else None
 
     @property
+    def least_score(self) -> float:
+        """The minimum score that every hit has."""
+        return self.min_score or 0.0
+
+    @property
     def n_wanted(self) -> int:
         """Number of hits on this page and those before it."""
         return self.k + self.offset
@@ -295,7 +303,7 @@ class SimilarRequest(SimilarityOptions, frozen=True, kw_only=True):
     """Find the documents most similar to a document of the index."""
 
     k: _K = 10
-    min_score: _MinScore = 0.0
+    min_score: _MinScore = None
     where: _Where = None
 
 
@@ -404,7 +412,7 @@ class SimilarKeywords(SimilarityKeywords, total=False):
     """The options of `SoftIndex.similar`."""
 
     k: int
-    min_score: float
+    min_score: float | None
     where: Mapping[str, Any] | None
 
 

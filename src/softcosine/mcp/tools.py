@@ -197,7 +197,9 @@ _FOUND: Any = shape("Found", Hit, *_HIT, truncated=bool, passage=str | None)
 
 @_tool(
     "Search documents",
-    _takes("query", "k", "offset", "where", "sort", "facets", "syntax", "max_characters"),
+    _takes(
+        "query", "k", "offset", "where", "sort", "facets", "min_score", "syntax", "max_characters"
+    ),
     shape("SearchResult", Hits, *_HITS, hits=list[_FOUND], more=bool),
 )
 def search(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
@@ -209,7 +211,7 @@ def search(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """
     hits = index.search(
         call.query, k=call.k + 1, offset=call.offset, where=call.where, sort=call.sort,
-        facets=call.facets, syntax=call.syntax, **tools.searching,
+        facets=call.facets, min_score=call.min_score, syntax=call.syntax, **tools.searching,
     )  # fmt: skip
     record = {own: wire(getattr(hits, own)) for own in _HITS}
     more = len(hits) > call.k

@@ -356,7 +356,7 @@ def _stemmed_by(name: str, words: Sequence[str]) -> list[str]:
             for word in words
         ]
     return [
-        word if not stem or _DIGIT.search(word) else stem
+        word if stem == word or not stem or _DIGIT.search(word) else stem
         for word, stem in zip(words, stems, strict=True)
     ]
 

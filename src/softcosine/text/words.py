@@ -27,10 +27,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
 from operator import add
+from typing import NamedTuple
 
 # Splits a run of characters of scripts without spaces into words; joined, they are the run.
 Segmenter = Callable[[str], list[str]]
@@ -58,8 +58,7 @@ _UNSPACED_BLOCKS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A word and its offsets in a text.
 
     Attributes
@@ -174,7 +173,7 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
         several words (``½`` is ``1``, ``2``), they have the same offsets.
     """
     if text.isascii():
-        return [Span(*located) for located in _located_words(normalize(text), None)]
+        return list(map(Span._make, _located_words(normalize(text), None)))
     spans = []
     # White space is never inside a word and does not combine in normalisation, so the text is
     # processed between white space.
@@ -187,9 +186,10 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
 
 def _located_words(normalized: str, segmenter: Segmenter | None) -> list[tuple[int, int, str]]:
     """Yield start, end and string of each word; offsets refer to the normalised text."""
+    if normalized.isascii():
+        return [_whole(match.start(), match.group()) for match in _ASCII_WORD.finditer(normalized)]
     found: list[tuple[int, int, str]] = []
-    pattern = _ASCII_WORD if normalized.isascii() else _patterns()["word"]
-    for match in pattern.finditer(normalized):
+    for match in _patterns()["word"].finditer(normalized):
         word = match.group()
         if has_unspaced(word):
             found.extend(_cut_at_unspaced(match.start(), word, segmenter))
@@ -200,7 +200,7 @@ def _located_words(normalized: str, segmenter: Segmenter | None) -> list[tuple[i
 
 def _whole(start: int, word: str) -> tuple[int, int, str]:
     """Drop a final 's and truncate an overlong word; idempotent."""
-    word = _POSSESSIVE.sub("", word)
+    word = _POSSESSIVE.sub("", word) if word.endswith("'s") else word
     end = start + len(word)
     if len(word) > MAX_WORD_LENGTH:
         word = _POSSESSIVE.sub("", word[:MAX_WORD_LENGTH].rstrip(f".{_JOINERS}"))

@@ -99,9 +99,12 @@ def by_marginal_relevance(
     return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])
 
 
+SHARE_OF_BEST = 0.25  # below, documents are neither sorted nor counted; docs/decisions.md
 FEW_WORDS = 3  # of a query whose words are looked for as they are: names, commands, part numbers
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
+# Of the greatest weight of a query's words: similar words below it are not marked in passages.
+_CARRYING = 0.05
 _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
 
 
@@ -110,9 +113,10 @@ class ReadyQuery:
     """A parsed query, its vector for every field, and its meaning if that counts.
 
     `texts` are those that meaning is about, with their weights; `corrected` has the misspelt words
-    of the query and what replaces them. What depends on the documents:
-    `near` are the documents that meaning adds to a sorted search, and `impacts`, for each field,
-    terms and their greatest impacts (`impacts_of`), in place of those of the segments.
+    of the query and what replaces them. What depends on the documents: `least` is the least score
+    that is sorted or counted, `near` are the documents that meaning adds to a sorted search, and
+    `impacts`, for each field, terms and their greatest impacts (`impacts_of`), in place of those of
+    the segments.
     """
 
     shown: str
@@ -122,6 +126,7 @@ class ReadyQuery:
     meaning: QueryMeaning | None = None
     texts: tuple[tuple[str, float], ...] = ()
     corrected: Mapping[str, str] = field(default_factory=dict)
+    least: float = 0.0
     near: NDArray[np.int64] | None = None
     impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
     is_document: bool = False
@@ -137,13 +142,14 @@ class ReadyQuery:
 class Page:
     """A query, the hits of its page without their documents, and the facets.
 
-    `missing` are the shards that did not answer in time.
+    `missing` are the shards that did not answer in time, and `note` says what is sorted or counted.
     """
 
     query: ReadyQuery
     top: Top
     facets: Facets
     missing: tuple[str, ...] = ()
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +203,7 @@ class Search:
     def pages(self, queries: Sequence[Query], threads: int | None) -> Iterator[Page]:
         """Return the page of each query, without reading documents."""
         ready, request = self.all_ready(queries, threads), self.request
-        if self.encoding is not None and parse_sort(request.sort):
+        if request.all_matching:
             ready = in_threads(self.completed, ready, threads)
         # Mmr takes long, and all else that is left little.
         pages = in_threads(
@@ -321,7 +327,12 @@ class Search:
 
     def completed(self, query: ReadyQuery) -> ReadyQuery:
         """Return a query with what depends on all documents of the index."""
-        if query.meaning is None:
+        request = self.request
+        if request.min_score is None and not request.fill:
+            best = structs.replace(request, k=1, offset=0, sort=None, facets=[])
+            (matches,) = replace(self, request=best).found([query])
+            query = replace(query, least=SHARE_OF_BEST * matches.best.best(1).scores.sum())
+        if query.meaning is None or not parse_sort(request.sort):
             return query
         near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
         return replace(query, near=np.sort(near.documents))
@@ -361,37 +372,41 @@ class Search:
         check_deadline()
         request, keys = self.request, parse_sort(self.request.sort)
         allowed = self.restrictions.masks(query.constraints)
-        every, counted = None, np.empty(0, np.int64)
+        every, by_words = None, self.encoding is None or query.meaning is None
         if request.all_matching:
             every, counted = self._matching(query, allowed)
-        by_words = self.encoding is None or query.meaning is None
         if group is None and every is not None and (keys or by_words):
             group = every
         elif group is None:
             (group,) = self._ranked([query], allowed, self.n_ranked)
         matches = Matches(group)
-        if request.fill and request.min_score <= 0.0:
+        if request.fill and request.least_score <= 0.0:
             matches = replace(matches, zeros=self._zeros(query, allowed, group))
         if every is None:
             return matches
+        taken = every.at(np.flatnonzero(every.scores >= query.least))
         if keys:
-            first = Matches.sorted_by(self.snapshot, every, keys, request.n_wanted)
+            first = Matches.sorted_by(self.snapshot, taken, keys, request.n_wanted)
             matches = replace(first, zeros=matches.zeros)
         else:
             matches = replace(matches, best=group.best(self.n_ranked))
-        return replace(matches, facets=facet_counts(self.snapshot, request.facets, counted))
+        counted = np.intersect1d(counted, taken.documents)
+        return replace(
+            matches, facets=facet_counts(self.snapshot, request.facets, counted),
+            n_matching=len(every.documents), n_taken=len(taken.documents),
+        )  # fmt: skip
 
     def _matching(
         self, query: ReadyQuery, allowed: Sequence[Mask | None]
     ) -> tuple[Top, NDArray[np.int64]]:
         """Return every document that matches by words, or that meaning adds to a sorted search.
 
-        Also returns the documents that facets count: those that match by words.
+        Also returns the documents that facets may count: those that match by words.
         """
         by_meaning = self.encoding is not None and query.meaning is not None
-        least = self.request.min_score
         (by_words,) = self.searcher.search_batch(
-            [query.vectors], k=max(1, self.snapshot.n_docs), min_score=0.0 if by_meaning else least,
+            [query.vectors], k=max(1, self.snapshot.n_docs),
+            min_score=0.0 if by_meaning else self.request.least_score,
             expand_postings=self.request.expand, allowed=allowed, threads=1,
         )  # fmt: skip
         if not by_meaning:
@@ -400,9 +415,8 @@ class Search:
         if query.near is not None:
             documents = np.union1d(documents, query.near)
         scores = self.scores(query, documents)
-        kept = (scores > 0) & (scores >= least)
-        counted = np.intersect1d(documents[kept], by_words.documents)
-        return Top(documents[kept], scores[kept], MEANING), counted
+        kept = (scores > 0) & (scores >= self.request.least_score)
+        return Top(documents[kept], scores[kept], MEANING), by_words.documents
 
     def _zeros(
         self, query: ReadyQuery, allowed: Sequence[Mask | None], matched: Group
@@ -446,7 +460,7 @@ class Search:
                 threads,
             )
         options: dict[str, Any] = {
-            "k": k, "min_score": self.request.min_score, "allowed": allowed, "threads": threads,
+            "k": k, "min_score": self.request.least_score, "allowed": allowed, "threads": threads,
             "expand_postings": self.request.expand,
         }  # fmt: skip
         if self.encoding is None:
@@ -476,7 +490,7 @@ class Search:
         return second_stage(
             self._words(query), None if self.encoding is None else self.encoding.searcher,
             (query.vectors, query.meaning), candidates, self.request.stage,
-            k=k or self.n_ranked, min_score=self.request.min_score,
+            k=k or self.n_ranked, min_score=self.request.least_score,
         )  # fmt: skip
 
     def _words(self, query: ReadyQuery) -> FieldsSearcher:
@@ -518,7 +532,18 @@ class Search:
             top = top.at(np.concatenate([order, np.arange(len(order), len(top.documents))]))
         zeros = matches.zeros[: max(0, request.n_wanted - len(top.documents))]
         top = Top.together([top, Top(zeros, np.zeros(len(zeros)), top.plan)])
-        return Page(query, self.page(top), ordered_facets(matches.facets), matches.missing)
+        note = ""
+        if query.least and matches.n_taken < matches.n_matching:
+            done = " and ".join(
+                ["sorted"] * bool(request.sort) + ["counted"] * bool(request.facets)
+            )
+            note = (
+                f"{matches.n_taken:,} of {matches.n_matching:,} documents that match at all are "
+                f"{done}, those of at least {SHARE_OF_BEST:.0%} of the best score; min_score=0 "
+                "takes all"
+            )
+        facets = ordered_facets(matches.facets)
+        return Page(query, self.page(top), facets, matches.missing, note)
 
     def similarities(self, documents: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:
         """Return a function of a place: the soft cosines of the document there with all."""
@@ -567,7 +592,8 @@ class Search:
         return Hits(
             query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
             required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
-            page.missing, query.corrected, self._note(query, hits),
+            page.missing, query.corrected,
+            ". ".join(filter(None, [self._note(query, hits), page.note])),
             partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
 
@@ -591,13 +617,18 @@ class Search:
     def _word_weights(self, query: ReadyQuery) -> dict[str, Worth]:
         """Return what each term of the expanded query is worth in a passage, over all fields."""
         S, weights = self.snapshot.S, dict[int, Worth]()
-        for weight, vector, parsed in zip(
-            self.searcher.weights, query.vectors, query.parsed, strict=True
-        ):
-            own, outside = weight * vector.weights, weight * vector.extra_weights
+        rows = [
+            (parsed, weight * vector.weights, weight * vector.extra_weights)
+            for weight, vector, parsed in zip(
+                self.searcher.weights, query.vectors, query.parsed, strict=True
+            )
+        ]
+        least = _CARRYING * max(one.max(initial=0.0) for _, *both in rows for one in both)
+        for parsed, own, outside in rows:
             for word, value, j, similarity, exact in parsed.pairs(S, own, outside):
-                worth: Worth = (value * similarity, "exact" if exact else "near", word)
-                weights[j] = max(weights.get(j, worth), worth, key=by_worth)
+                if exact or value * similarity >= least:
+                    worth: Worth = (value * similarity, "exact" if exact else "near", word)
+                    weights[j] = max(weights.get(j, worth), worth, key=by_worth)
         return {S.vocabulary.term(j): worth for j, worth in weights.items()}
 
     def explained(self, query: ReadyQuery, id: str) -> Explanation:

@@ -7,10 +7,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress, islice
+from itertools import islice
 from typing import Literal
 
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.words import Span
 
 _Kind = Literal["exact", "near"]
 # Maximum length of the searched start of a text, in characters.
@@ -27,9 +28,14 @@ _BOILERPLATE = re.compile(
 
 # Of a term: its weight in a passage, the kind of its marks, and the query word that it is like.
 Worth = tuple[float, _Kind, str]
+# One of them is in every match of the pattern.
+_HINTS = (
+    "copyright", "©", "rights reserved", "permission is", "redistribut", "can distribute",
+    "may distribute", "modified versions", "warranty", "merchantability", "as is", "same terms",
+    "licen",
+)  # fmt: skip
 _SHORT = 20  # characters of a sentence that is not told apart
 _NEARLY = 0.9  # of the greatest weight
-_NOTHING: Worth = (0.0, "near", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +96,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
     If they are all of a licence, they are returned.
     """
-    found = [*islice(_sentences(text[:_MOST_READ]), _MOST_SENTENCES)]
-    return [one for one in found if not _BOILERPLATE.search(text, *one)] or found
+    text = text[:_MOST_READ]
+    found, licences = [*islice(_sentences(text), _MOST_SENTENCES)], _licences(text)
+    return [one for one in found if not _between(licences, *one)] or found
 
 
 def _sentences(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
@@ -99,6 +106,19 @@ def _sentences(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
         yield start, end.start()
         start = end.end()
     yield start, len(text)
+
+
+def _licences(text: str) -> list[int]:
+    """Return where words of licences begin; none of them reaches from a sentence to the next."""
+    folded = text.lower()
+    if not any(hint in folded for hint in _HINTS):  # much faster than the pattern
+        return []
+    return [one.start() for one in _BOILERPLATE.finditer(text)]
+
+
+def _between(places: list[int], start: int, stop: int) -> bool:
+    """Return whether one of some ascending places is in a range."""
+    return bisect_left(places, start) < bisect_left(places, stop)
 
 
 def snippet(
@@ -127,118 +147,118 @@ def snippet(
         Maximum length in characters.
     """
     spans = analyzer.spans(text[:_MAX_TEXT])
-    stems = analyzer.stem([span.word for span in spans])
-    found = _found(stems, [analyzer.keeps(span.word) for span in spans], analyzer, weights)
-    first, last = 0, max(len(spans) - 1, 0)
-    if len(text) > width and spans:
-        places = [(span.start, span.end) for span in spans]
-        first = _first(text, places, found, nearest, width)
-        last = first
-        while last + 1 < len(places) and places[last + 1][1] - places[first][0] <= width:
-            last += 1
+    weights = {term: worth for term, worth in weights.items() if worth[0] > 0.0}
+    found = _found(spans, analyzer, weights)
+    licences = _licences(text) if len(text) > width else []
+    first = _first(text, spans, found, licences, nearest, width) if len(text) > width else 0
     start, stop = _passage(text, spans[first].start if spans else 0, width)
+    places = ((spans[place], kind) for place, (_, kind, _) in found.items())
     marks = _merged(
         Mark(span.start, span.end, kind)
-        for span, (weight, kind, _) in zip(
-            spans[first : last + 1], found[first : last + 1], strict=True
-        )
-        if weight > 0.0 and span.start >= start and span.end <= stop
+        for span, kind in places
+        if span.start >= start and span.end <= stop
     )
-    if len(text) > width:
-        later = (one for one in _sentences(text[:stop], start) if one[0] > start)
-        licence = (first for first, last in later if _BOILERPLATE.search(text, first, last))
-        end = next(licence, stop)
-        if not any(mark.kind == "exact" and mark.start >= end for mark in marks):
-            stop, marks = end, [mark for mark in marks if mark.end <= end]
+    later = _sentences(text[:stop], start) if licences else ()
+    end = next((one[0] for one in later if one[0] > start and _between(licences, *one)), stop)
+    if not any(mark.kind == "exact" and mark.start >= end for mark in marks):
+        stop, marks = end, [mark for mark in marks if mark.end <= end]
     return _folded(text, start, stop, marks)
 
 
 def _first(
     text: str,
-    places: list[tuple[int, int]],
-    found: list[Worth],
+    spans: Sequence[Span],
+    found: Mapping[int, Worth],
+    licences: list[int],
     nearest: Callable[[Sequence[str]], int | None],
     width: int,
 ) -> int:
-    """Return the first word of the passage of a long text.
+    """Return the first word of the passage of a long text, 0 if it has no words.
 
     Of the passages that have nearly the greatest weight, the nearest in meaning; of all, if no word
     of the query is there.
     """
-    plain = _pieces(text, places, found, width, licences=False)
-    every = _pieces(text, places, found, width, licences=True) if plain[1] != found else plain
-    exact = next((one for one in (plain, every) if any(by_worth(own)[0] for own in one[1])), None)
-    pieces, counted = exact or (plain if plain[0] else every)
-    weights = [_weight(places, counted, *piece, width) for piece in pieces]
+    every = _pieces(text, spans, licences, width)
+    plain = [piece for piece in every if not piece[2]]
+    dropped = {place for first, last, own in every if own for place in range(first, last)}
+    counted = {place: worth for place, worth in found.items() if place not in dropped}
+    ways = [(plain, counted), (every, found)]
+    exact = [way for way in ways if any(kind == "exact" for _, kind, _ in way[1].values())]
+    pieces, worths = (exact or [way for way in ways if way[0]] or ways)[0]
+    if not pieces:
+        return 0
+    weights = [_weight(spans, worths, *piece[:2], width) for piece in pieces]
     least = _NEARLY * max(weights) if exact else 0.0
-    near = [one for (one, _), weight in zip(pieces, weights, strict=True) if weight >= least]
-    texts = [text[places[one][0] : places[one][0] + width] for one in near[:_MOST_SENTENCES]]
-    best = nearest(texts) if len(texts) > 1 else 0
+    near = [piece[0] for piece, weight in zip(pieces, weights, strict=True) if weight >= least]
+    starts = [spans[one].start for one in near[:_MOST_SENTENCES]]
+    best = nearest([text[one : one + width] for one in starts]) if len(near) > 1 else 0
     return pieces[weights.index(max(weights))][0] if best is None else near[best]
 
 
 def _pieces(
-    text: str,
-    places: list[tuple[int, int]],
-    found: list[Worth],
-    width: int,
-    *,
-    licences: bool,
-) -> tuple[list[tuple[int, int]], list[Worth]]:
-    """Return ranges of words that a passage may begin with, and what each word is worth.
+    text: str, spans: Sequence[Span], licences: list[int], width: int
+) -> list[tuple[int, int, bool]]:
+    """Return ranges of words that a passage may begin with, and whether they are of a licence.
 
-    They are sentences and pieces of long ones; those of a licence only if `licences`.
+    They are sentences and pieces of long ones.
     """
-    pieces, counted = list[tuple[int, int]](), [*found]
-    some = not licences and _BOILERPLATE.search(text) is not None
+    pieces = list[tuple[int, int, bool]]()
     for start, stop in _sentences(text):
-        first, last = bisect_left(places, (start,)), bisect_left(places, (stop,))
-        if some and _BOILERPLATE.search(text, start, stop):
-            counted[first:last] = [_NOTHING] * (last - first)
-            continue
-        if pieces and first < last and places[first][0] - places[pieces[-1][0]][0] < _SHORT:
-            pieces[-1] = pieces[-1][0], last  # short lines make one piece
-            continue
+        first, last = bisect_left(spans, (start,)), bisect_left(spans, (stop,))
+        own = _between(licences, start, stop)
+        if pieces and first < last and own == pieces[-1][2]:
+            before = pieces[-1][0]
+            if spans[first].start - spans[before].start < _SHORT:
+                pieces[-1] = before, last, own  # short lines make one piece
+                continue
         while first < last:
-            if len(text) - places[first][0] <= width:
-                return [*pieces, (first, len(places))], counted
-            end = max(first + 1, bisect_left(places, (places[first][0] + width // 2,), hi=last))
-            pieces.append((first, end))
+            if not own and len(text) - spans[first].start <= width:
+                return [*pieces, (first, len(spans), own)]
+            end = max(first + 1, bisect_left(spans, (spans[first].start + width // 2,), hi=last))
+            pieces.append((first, end, own))
             first = end
-    return pieces, counted
+    return pieces
 
 
 def _weight(
-    places: list[tuple[int, int]], found: list[Worth], first: int, last: int, width: int
+    spans: Sequence[Span], found: Mapping[int, Worth], first: int, last: int, width: int
 ) -> float:
     """Return the weight of a passage that begins with a piece, 0 if no word of the piece counts.
 
     A query word counts once.
     """
-    if not any(weight > 0.0 for weight, _, _ in found[first:last]):
+    places = [*found]
+    begin, stop = bisect_left(places, first), _begin(spans[first].start) + width
+    if begin == len(places) or places[begin] >= last:
         return 0.0
     held: dict[str, float] = {}
-    stop = bisect_left(places, _begin(places[first][0]) + width, key=lambda place: place[1])
-    for weight, _, query_word in found[first:stop]:
+    for place in places[begin:]:
+        if spans[place].end >= stop:
+            break
+        weight, _, query_word = found[place]
         held[query_word] = max(weight, held.get(query_word, 0.0))
     return sum(held.values())
 
 
 def _found(
-    stems: list[str],
-    kept: list[bool],
-    analyzer: Analyzer,
-    weights: Mapping[str, Worth],
-) -> list[Worth]:
-    """Return what each word is worth; all words of a phrase term get its weight."""
-    found = [_NOTHING] * len(stems)
-    places = list(compress(range(len(stems)), kept))
-    own = [stems[place] for place in places]
-    for start, end in analyzer.ranges(own):
-        worth = weights.get(" ".join(own[start:end]))
-        if worth is not None:
+    spans: Sequence[Span], analyzer: Analyzer, weights: Mapping[str, Worth]
+) -> dict[int, Worth]:
+    """Return the places of words that count, ascending, and what each is worth.
+
+    All words of a phrase term get its weight.
+    """
+    distinct = [*filter(analyzer.keeps, {span.word: None for span in spans})]
+    stem_of = dict(zip(distinct, analyzer.stem(distinct), strict=True))
+    worths = {word: weights[stem] for word, stem in stem_of.items() if stem in weights}
+    if analyzer.longest == 1:
+        return {place: worths[span.word] for place, span in enumerate(spans) if span.word in worths}
+    places = [place for place, span in enumerate(spans) if span.word in stem_of]
+    stems = [stem_of[spans[place].word] for place in places]
+    found: dict[int, Worth] = {}
+    for start, end in analyzer.ranges(stems):
+        if worth := weights.get(" ".join(stems[start:end])):
             for place in places[start:end]:
-                found[place] = max(found[place], worth, key=by_worth)
+                found[place] = max(found.get(place, worth), worth, key=by_worth)
     return found
 
 
@@ -280,26 +300,17 @@ def _passage(text: str, start: int, width: int) -> tuple[int, int]:
 def _folded(text: str, start: int, stop: int, marks: list[Mark]) -> Snippet:
     """Return the snippet with white space and control characters folded, and marks shifted."""
     before, after = "…" * (start > 0), "…" * (stop < len(text))
-    marks = [mark for mark in marks if mark.end > mark.start]
-    passage = text[start:stop]
-    if passage.isprintable() and passage == " ".join(passage.split()):  # as most are
-        shift = len(before) - start
-        placed = [Mark(one.start + shift, one.end + shift, one.kind) for one in marks]
-        return Snippet(f"{before}{passage}{after}", tuple(placed))
-    out = [*before]
-    moved: dict[int, int] = {}
-    blank = True
-    for position in range(start, stop):
-        moved[position] = len(out)
-        character = text[position]
-        if character.isspace() or not character.isprintable():
-            if not blank:
-                out.append(" ")
-            blank = True
-        else:
-            out.append(character)
-            blank = False
-    if out and out[-1] == " ":
-        out.pop()
-    placed = [Mark(moved[one.start], moved[one.end - 1] + 1, one.kind) for one in marks]
-    return Snippet("".join(out) + after, tuple(placed))
+    passage = "".join(c if c.isprintable() else " " for c in text[start:stop])
+    folded = " ".join(passage.split())
+
+    def moved(place: int) -> int:
+        place -= start
+        left = place if passage == folded else len(" ".join(f"{passage[:place]}x".split())) - 1
+        return len(before) + left
+
+    placed = [
+        Mark(moved(one.start), moved(one.end - 1) + 1, one.kind)
+        for one in marks
+        if one.end > one.start
+    ]
+    return Snippet(f"{before}{folded}{after}", tuple(placed))

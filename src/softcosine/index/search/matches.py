@@ -45,8 +45,9 @@ class Matches:
         Documents of score 0 for ``fill``, ascending.
     facets : mapping of str to Counter
         Of all matching documents.
-    n_matching : int
-        Number of all matching documents of a filter.
+    n_matching, n_taken : int
+        Number of all matching documents of a filter, or of a search that sorts or counts them;
+        number of those that it sorts or counts.
     missing : tuple of str
         The shards that did not answer in time.
     """
@@ -57,6 +58,7 @@ class Matches:
     facets: FacetCounts = field(default_factory=dict)
     n_matching: int = 0
     missing: tuple[str, ...] = ()
+    n_taken: int = 0
 
     @classmethod
     def sorted_by(
@@ -87,6 +89,7 @@ class Matches:
             summed_facets(one.facets for one in parts),
             sum(one.n_matching for one in parts),
             missing,
+            sum(one.n_taken for one in parts),
         )._in_order(keys)
 
     def _in_order(self, keys: Sequence[SortKey], n: int | None = None) -> Self:

@@ -39,7 +39,8 @@ class Hit:
     number : int
         Number of documents inserted before it.
     title : str or None
-        The ``title`` of the metadata, or else the text of the field ``title``.
+        The ``title`` of the metadata, or else the text of the field ``title``, or of the first of
+        several fields if it is short.
     """
 
     id: str

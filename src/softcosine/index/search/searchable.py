@@ -296,7 +296,7 @@ class Searchable:
         *,
         k: int = 10,
         offset: int = 0,
-        min_score: float = 0.0,
+        min_score: float | None = None,
         where: Mapping[str, Any] | None = None,
         ranking: str | None = None,
         expand: bool = True,
@@ -328,8 +328,10 @@ class Searchable:
             Maximum number of documents; 0 to compute only `facets`.
         offset : int
             Number of best documents to skip: ``offset=10, k=10`` is the second page.
-        min_score : float
-            Minimum score of a document. Documents of score 0 are never returned, except by `fill`.
+        min_score : float, optional
+            Minimum score of a document, by default 0. Documents of score 0 are never returned,
+            except by `fill`. By default `sort` and `facets` take the documents of at least a
+            quarter of the best score, and `Hits.note` says how many match at all; 0 takes all.
         where : mapping, optional
             A metadata filter, such as ``{"lang": "en", "year": {">=": 2020}}``; see
             `softcosine.index.query.filters`.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import UnknownDocumentError
+from softcosine.files import LONGEST_TITLE
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 
 # Documents read at once when all are read.
@@ -27,7 +28,9 @@ class Document(NamedTuple):
 
 
 def title_of(document: Document, fields: Sequence[str]) -> str | None:
-    """Return the title of a document: ``title`` of its metadata, or the field ``title``.
+    """Return the title of a document: ``title`` of its metadata, or a field.
+
+    That is the field ``title``, or else the first of several, unless it is long.
 
     Parameters
     ----------
@@ -40,9 +43,12 @@ def title_of(document: Document, fields: Sequence[str]) -> str | None:
     given = document.metadata.get("title")
     if isinstance(given, str | int | float) and not isinstance(given, bool):
         return str(given) or None
-    if "title" not in fields or len(fields) == 1:
+    if len(fields) == 1:
         return None
-    place, lines = fields.index("title"), document.text.split("\n")
+    lines = document.text.split("\n")
+    if "title" not in fields:
+        return lines[0] if 0 < len(lines[0]) <= LONGEST_TITLE else None
+    place = fields.index("title")
     if len(lines) == len(fields) or place == 0:
         return lines[place] or None
     return lines[-1] or None if place == len(fields) - 1 else None
