@@ -32,7 +32,6 @@ RANKINGS = {
     "soft_bm25": "soft BM25, no upper bound",
     "soft_tf_bm25": "BM25 of soft frequencies, no upper bound",
 }
-_EXACT, _NEAR = "bold", "underline"
 _SHOWN_PARTS = 4
 _SHOWN_VALUES = 20
 _UNFOLDED = 1_000_000  # columns
@@ -206,15 +205,13 @@ def show_hits(
     for place, hit in enumerate(hits):
         rank = str(hits.offset + place + 1)
         found = [rank, score_shown(hit.score), printable(hit.id)]
-        passage = hit.snippet
         if cell_len(found[-1]) > _WIDEST_ID:
             table.add_row(*found[:2], "", Text(found[-1], "green"))
             found = [""] * len(found)
-        title = " ".join((hit.title or "").split())
-        if title and not passage.text.startswith(title):
-            table.add_row(*found, Text(printable(title), "italic"))
+        if hit.heading:
+            table.add_row(*found, Text(printable(hit.heading), "italic"))
             found = [""] * len(found)
-        table.add_row(*found, marked(passage))
+        table.add_row(*found, marked(hit.snippet))
         values = {".".join(key): value_at(hit.metadata, key) for key in keys}
         facts = [f"{key}: {_value(own)}" for key, own in values.items() if own is not MISSING]
         if facts:
@@ -242,15 +239,8 @@ def marked(passage: Snippet) -> Text:
     """Return a passage with equal words bold and similar words underlined."""
     from rich.text import Text
 
-    text = Text()
-    end = 0
-    for mark in passage.marks:
-        text.append(printable(passage.text[end : mark.start]))
-        word = passage.text[mark.start : mark.end]
-        text.append(printable(word), _EXACT if mark.kind == "exact" else _NEAR)
-        end = mark.end
-    text.append(printable(passage.text[end:]))
-    return text
+    styles = {"": "", "exact": "bold", "near": "underline"}
+    return Text.assemble(*((printable(text), styles[kind]) for text, kind in passage.pieces()))
 
 
 def sums_shown(explanation: Explanation) -> Text:

@@ -175,7 +175,7 @@ class RecordReader:
                 if cell.strip()
             }
         first = str(record.values.get(self._fields.names[0]) or "")
-        if not self._fields.separate and self._fields.names[1:] and len(first) <= LONGEST_TITLE:
+        if not self._fields.separate and self._fields.names[1:] and 0 < len(first) <= LONGEST_TITLE:
             values = {_TITLE: first, **values}
         return values or None
 

@@ -270,11 +270,6 @@ class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
         return FirstStage.of(self.first_stage) if self.expand else None
 
     @property
-    def least_score(self) -> float:
-        """The minimum score that every hit has."""
-        return self.min_score or 0.0
-
-    @property
     def n_wanted(self) -> int:
         """Number of hits on this page and those before it."""
         return self.k + self.offset

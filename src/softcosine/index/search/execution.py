@@ -332,7 +332,7 @@ class Search:
             best = structs.replace(request, k=1, offset=0, sort=None, facets=[])
             (matches,) = replace(self, request=best).found([query])
             query = replace(query, least=SHARE_OF_BEST * matches.best.best(1).scores.sum())
-        if query.meaning is None or not parse_sort(request.sort):
+        if query.meaning is None:
             return query
         near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
         return replace(query, near=np.sort(near.documents))
@@ -374,13 +374,13 @@ class Search:
         allowed = self.restrictions.masks(query.constraints)
         every, by_words = None, self.encoding is None or query.meaning is None
         if request.all_matching:
-            every, counted = self._matching(query, allowed)
+            every = self._matching(query, allowed)
         if group is None and every is not None and (keys or by_words):
             group = every
         elif group is None:
             (group,) = self._ranked([query], allowed, self.n_ranked)
         matches = Matches(group)
-        if request.fill and request.least_score <= 0.0:
+        if request.fill and (request.min_score or 0.0) <= 0.0:
             matches = replace(matches, zeros=self._zeros(query, allowed, group))
         if every is None:
             return matches
@@ -390,33 +390,25 @@ class Search:
             matches = replace(first, zeros=matches.zeros)
         else:
             matches = replace(matches, best=group.best(self.n_ranked))
-        counted = np.intersect1d(counted, taken.documents)
-        return replace(
-            matches, facets=facet_counts(self.snapshot, request.facets, counted),
-            n_matching=len(every.documents), n_taken=len(taken.documents),
-        )  # fmt: skip
+        facets = facet_counts(self.snapshot, request.facets, taken.documents)
+        n_matching, n_taken = len(every.documents), len(taken.documents)
+        return replace(matches, facets=facets, n_matching=n_matching, n_taken=n_taken)
 
-    def _matching(
-        self, query: ReadyQuery, allowed: Sequence[Mask | None]
-    ) -> tuple[Top, NDArray[np.int64]]:
-        """Return every document that matches by words, or that meaning adds to a sorted search.
-
-        Also returns the documents that facets may count: those that match by words.
-        """
+    def _matching(self, query: ReadyQuery, allowed: Sequence[Mask | None]) -> Top:
+        """Return every document that matches by words, or that meaning adds."""
+        least = self.request.min_score or 0.0
         by_meaning = self.encoding is not None and query.meaning is not None
         (by_words,) = self.searcher.search_batch(
-            [query.vectors], k=max(1, self.snapshot.n_docs),
-            min_score=0.0 if by_meaning else self.request.least_score,
+            [query.vectors], k=max(1, self.snapshot.n_docs), min_score=0.0 if by_meaning else least,
             expand_postings=self.request.expand, allowed=allowed, threads=1,
         )  # fmt: skip
         if not by_meaning:
-            return by_words, by_words.documents
-        documents = by_words.documents
-        if query.near is not None:
-            documents = np.union1d(documents, query.near)
+            return by_words
+        assert query.near is not None
+        documents = np.union1d(by_words.documents, query.near)
         scores = self.scores(query, documents)
-        kept = (scores > 0) & (scores >= self.request.least_score)
-        return Top(documents[kept], scores[kept], MEANING), by_words.documents
+        kept = (scores > 0) & (scores >= least)
+        return Top(documents[kept], scores[kept], MEANING)
 
     def _zeros(
         self, query: ReadyQuery, allowed: Sequence[Mask | None], matched: Group
@@ -460,8 +452,8 @@ class Search:
                 threads,
             )
         options: dict[str, Any] = {
-            "k": k, "min_score": self.request.least_score, "allowed": allowed, "threads": threads,
-            "expand_postings": self.request.expand,
+            "k": k, "min_score": self.request.min_score or 0.0, "allowed": allowed,
+            "threads": threads, "expand_postings": self.request.expand,
         }  # fmt: skip
         if self.encoding is None:
             return self.searcher.search_batch([one.vectors for one in queries], **options)
@@ -490,7 +482,7 @@ class Search:
         return second_stage(
             self._words(query), None if self.encoding is None else self.encoding.searcher,
             (query.vectors, query.meaning), candidates, self.request.stage,
-            k=k or self.n_ranked, min_score=self.request.least_score,
+            k=k or self.n_ranked, min_score=self.request.min_score or 0.0,
         )  # fmt: skip
 
     def _words(self, query: ReadyQuery) -> FieldsSearcher:
@@ -532,15 +524,12 @@ class Search:
             top = top.at(np.concatenate([order, np.arange(len(order), len(top.documents))]))
         zeros = matches.zeros[: max(0, request.n_wanted - len(top.documents))]
         top = Top.together([top, Top(zeros, np.zeros(len(zeros)), top.plan)])
-        note = ""
-        if query.least and matches.n_taken < matches.n_matching:
-            done = " and ".join(
-                ["sorted"] * bool(request.sort) + ["counted"] * bool(request.facets)
-            )
+        note, done = "", ["sorted"] * bool(request.sort) + ["counted"] * bool(request.facets)
+        if matches.n_taken < matches.n_matching:
             note = (
                 f"{matches.n_taken:,} of {matches.n_matching:,} documents that match at all are "
-                f"{done}, those of at least {SHARE_OF_BEST:.0%} of the best score; min_score=0 "
-                "takes all"
+                f"{' and '.join(done)}, those of at least {SHARE_OF_BEST:.0%} of the best score; "
+                "min_score=0 takes all"
             )
         facets = ordered_facets(matches.facets)
         return Page(query, self.page(top), facets, matches.missing, note)

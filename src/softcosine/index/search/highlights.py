@@ -65,15 +65,18 @@ class Snippet:
     def __str__(self) -> str:
         return self.text
 
+    def pieces(self) -> Iterator[tuple[str, str]]:
+        """Yield the text in pieces, each with the kind of its mark, empty for none."""
+        end = 0
+        for mark in self.marks:
+            yield self.text[end : mark.start], ""
+            yield self.text[mark.start : mark.end], mark.kind
+            end = mark.end
+        yield self.text[end:], ""
+
     def marked(self, style: Callable[[str, str], str], plain: Callable[[str], str] = str) -> str:
         """Return the text with each marked word replaced by ``style(word, kind)``."""
-        parts, position = [], 0
-        for mark in self.marks:
-            parts.append(plain(self.text[position : mark.start]))
-            parts.append(style(self.text[mark.start : mark.end], mark.kind))
-            position = mark.end
-        parts.append(plain(self.text[position:]))
-        return "".join(parts)
+        return "".join(style(text, kind) if kind else plain(text) for text, kind in self.pieces())
 
     def to_html(self) -> str:
         """Return escaped HTML: ``<b>`` around exact words, ``<i>`` around near ones."""
@@ -149,14 +152,18 @@ def snippet(
     spans = analyzer.spans(text[:_MAX_TEXT])
     weights = {term: worth for term, worth in weights.items() if worth[0] > 0.0}
     found = _found(spans, analyzer, weights)
-    licences = _licences(text) if len(text) > width else []
-    first = _first(text, spans, found, licences, nearest, width) if len(text) > width else 0
-    start, stop = _passage(text, spans[first].start if spans else 0, width)
-    places = ((spans[place], kind) for place, (_, kind, _) in found.items())
+    start, stop, licences = 0, len(text), list[int]()
+    if len(text) > width:
+        licences = _licences(text)
+        if spans:
+            start = _begin(spans[_first(text, spans, found, licences, nearest, width)].start)
+        stop = start + width
+        space = text.rfind(" ", start + width // 2, stop) if stop < len(text) else -1
+        stop = space if space > 0 else min(stop, len(text))
     marks = _merged(
-        Mark(span.start, span.end, kind)
-        for span, kind in places
-        if span.start >= start and span.end <= stop
+        Mark(spans[place].start, spans[place].end, kind)
+        for place, (_, kind, _) in found.items()
+        if spans[place].start >= start and spans[place].end <= stop
     )
     later = _sentences(text[:stop], start) if licences else ()
     end = next((one[0] for one in later if one[0] > start and _between(licences, *one)), stop)
@@ -173,7 +180,7 @@ def _first(
     nearest: Callable[[Sequence[str]], int | None],
     width: int,
 ) -> int:
-    """Return the first word of the passage of a long text, 0 if it has no words.
+    """Return the first word of the passage of a long text.
 
     Of the passages that have nearly the greatest weight, the nearest in meaning; of all, if no word
     of the query is there.
@@ -182,17 +189,15 @@ def _first(
     plain = [piece for piece in every if not piece[2]]
     dropped = {place for first, last, own in every if own for place in range(first, last)}
     counted = {place: worth for place, worth in found.items() if place not in dropped}
-    ways = [(plain, counted), (every, found)]
-    exact = [way for way in ways if any(kind == "exact" for _, kind, _ in way[1].values())]
-    pieces, worths = (exact or [way for way in ways if way[0]] or ways)[0]
-    if not pieces:
-        return 0
-    weights = [_weight(spans, worths, *piece[:2], width) for piece in pieces]
+    exact = any(kind == "exact" for _, kind, _ in found.values())
+    if plain and (not exact or any(kind == "exact" for _, kind, _ in counted.values())):
+        every, found = plain, counted
+    weights = [_weight(spans, found, *piece[:2], width) for piece in every]
     least = _NEARLY * max(weights) if exact else 0.0
-    near = [piece[0] for piece, weight in zip(pieces, weights, strict=True) if weight >= least]
+    near = [piece[0] for piece, weight in zip(every, weights, strict=True) if weight >= least]
     starts = [spans[one].start for one in near[:_MOST_SENTENCES]]
     best = nearest([text[one : one + width] for one in starts]) if len(near) > 1 else 0
-    return pieces[weights.index(max(weights))][0] if best is None else near[best]
+    return every[weights.index(max(weights))][0] if best is None else near[best]
 
 
 def _pieces(
@@ -283,18 +288,6 @@ def _merged(marks: Iterable[Mark]) -> list[Mark]:
 def _begin(start: int) -> int:
     """Return where a passage begins: at the start of the text if that is near."""
     return 0 if start <= _SHORT else start
-
-
-def _passage(text: str, start: int, width: int) -> tuple[int, int]:
-    """Return the start and end of the passage; a short text is returned completely."""
-    if len(text) <= width:
-        return 0, len(text)
-    start = _begin(start)
-    stop = min(len(text), start + width)
-    if stop < len(text):
-        space = text.rfind(" ", start + width // 2, stop)
-        stop = space if space > 0 else stop
-    return start, stop
 
 
 def _folded(text: str, start: int, stop: int, marks: list[Mark]) -> Snippet:

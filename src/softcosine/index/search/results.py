@@ -63,6 +63,12 @@ class Hit:
         return cls(id, score, text, metadata or {}, number, title, partial(_known, passage))
 
     @property
+    def heading(self) -> str:
+        """The title on one line; empty if there is none or the snippet begins with it."""
+        title = " ".join((self.title or "").split())
+        return "" if self.snippet.text.startswith(title) else title
+
+    @property
     def snippet(self) -> Snippet:
         """The passage that matches the query best, after a title that begins the text."""
         return self._snippet(self.text, self.title)
@@ -79,14 +85,6 @@ def _shortened(words: tuple[str, ...]) -> tuple[str, ...]:
     return (*few, f"and {len(words) - len(few)} more") if len(words) > len(few) else few
 
 
-def _hit_html(hit: Hit) -> str:
-    """Return the title, unless the snippet begins with it, and the marked snippet."""
-    passage, title = hit.snippet, hit.title
-    if not title or passage.text.startswith(title):
-        return passage.to_html()
-    return f"<b>{escaped(title)}</b><br>{passage.to_html()}"
-
-
 def _known(value: Any, *_: object) -> Any:
     """Return a value that was computed before it was pickled or sent."""
     return value
@@ -94,10 +92,7 @@ def _known(value: Any, *_: object) -> Any:
 
 def _shown(hit: Hit) -> str:
     """Return the title, if any, and the snippet of a hit."""
-    passage = hit.snippet.text
-    if not hit.title or passage.startswith(hit.title):
-        return passage
-    return f"{hit.title}: {passage}"
+    return f"{hit.heading}: {hit.snippet}" if hit.heading else str(hit.snippet)
 
 
 def _line(text: str, width: int = 60) -> str:
@@ -281,7 +276,12 @@ class Hits(_Rows[Hit]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (str(rank), f"{hit.score:.3f}", escaped(hit.id), _hit_html(hit))
+            (
+                str(rank),
+                f"{hit.score:.3f}",
+                escaped(hit.id),
+                f"<b>{escaped(hit.heading)}</b><br>" * bool(hit.heading) + hit.snippet.to_html(),
+            )
             for rank, hit in enumerate(self.hits, self.offset + 1)
         ]
         notes = self.notes if rows else ["Nothing found.", *self.notes]

@@ -375,7 +375,6 @@ class Searchable:
             Metadata keys whose values are counted over all matching documents, in `Hits.facets`;
             see `softcosine.index.search.facets`. Computes the score of every matching document.
             Documents added by `fill` are not counted, and come after the sorted ones.
-            Documents found by meaning alone are not counted either.
         ask : {"words", "static", "encoder"}, optional
             Where the meaning of the query comes from, if the documents have coordinates (`encoder`
             of `SoftIndex.create`): from the query table, which needs no model, or from the encoder.

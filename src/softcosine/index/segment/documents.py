@@ -45,10 +45,12 @@ def title_of(document: Document, fields: Sequence[str]) -> str | None:
         return str(given) or None
     if len(fields) == 1:
         return None
-    lines = document.text.split("\n")
-    if "title" not in fields:
-        return lines[0] if 0 < len(lines[0]) <= LONGEST_TITLE else None
-    place = fields.index("title")
+    place, lines = (
+        list(fields).index("title") if "title" in fields else 0,
+        document.text.split("\n"),
+    )
+    if "title" not in fields and len(lines[0]) > LONGEST_TITLE:
+        return None
     if len(lines) == len(fields) or place == 0:
         return lines[place] or None
     return lines[-1] or None if place == len(fields) - 1 else None
