@@ -70,6 +70,41 @@ def test_answers_are_sorted_and_counted_by_metadata(run, folder):
     assert "none: no values\n" in shown
 
 
+def test_hits_show_the_metadata_that_was_asked_for(run, folder):
+    asked = ("search", folder, "flat tyre bicycle", "--sort", "-year", "--where", "lang=en")
+    assert 'year: 2019, tags: ["road"], lang: en\n' in run(*asked, "--facet", "tags")
+    assert "lang:" not in run("search", folder, "flat tyre bicycle")
+
+
+def test_long_ids_stand_above_the_text(run, tmp_path):
+    ids = ["short", "https://example.org/how-to-mend-a-flat-tyre"]
+    SoftIndex.from_texts(["flat tyre", "A flat tyre"], ids=ids, plain=True).save(tmp_path / "x")
+    lines = run("search", tmp_path / "x", "flat tyre").splitlines()
+    (place,) = {line.index("flat tyre") for line in lines if line.endswith("  flat tyre")}
+    assert place < 24
+    assert any(line.endswith(ids[1]) for line in lines)
+    assert f"{' ' * place}A flat tyre" in lines
+
+
+@pytest.mark.parametrize("columns", [("--text", "question", "--text", "answer"),
+                                     ("--field", "question=1", "--field", "answer=1")])  # fmt: skip
+def test_the_first_of_several_text_columns_is_the_title(run, tmp_path, columns):
+    rows = [{"id": "a", "question": "Can I send it back?", "answer": "Within\ntwo weeks.", "n": 1},
+            {"id": "b", "question": "back " * 60, "answer": "x"}]  # fmt: skip
+    (tmp_path / "faq.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    run("index", tmp_path / "faq.jsonl", "-o", tmp_path / "faq", *columns)
+    hits = {
+        hit["id"]: hit
+        for hit in json.loads(run("search", tmp_path / "faq", "back", "--json"))["hits"]
+    }
+    assert hits["a"]["title"] == "Can I send it back?"
+    assert hits["a"]["snippet"]["text"] == "Within two weeks."
+    assert hits["b"]["title"] is None
+    shown = run("search", tmp_path / "faq", "back", "-k", 2)
+    assert "Can I send it back?\n" in shown
+    assert " Within two weeks.\n" in shown
+
+
 def test_many_values_are_cut_where_people_read(run, tmp_path):
     path = tmp_path / "x"
     SoftIndex.from_texts(["tea"] * 25, metadata=[{"n": n} for n in range(25)], plain=True).save(

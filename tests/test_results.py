@@ -35,10 +35,12 @@ def tea_hits(query="tea mocha nobody", **options):
          ["Tea", None]),
         ({"a": 1, "title": 2, "b": 1}, [{"a": "tea", "title": "Tea", "b": "x"},
                                         {"a": "tea\ncup", "title": "Tea"}], ["Tea", None]),
-        ({"text": 1, "notes": 1}, [{"text": "tea"}, {"notes": "tea"}], [None, None]),
+        ({"text": 1, "notes": 1}, [{"text": "tea"}, {"notes": "tea"}], ["tea", None]),
+        ({"question": 1, "answer": 1}, [{"question": "Tea?", "answer": "tea\ncup"},
+                                        {"question": "tea " * 61, "answer": "x"}], ["Tea?", None]),
     ],
 )  # fmt: skip
-def test_a_field_called_title_is_the_title(fields, documents, titles):
+def test_the_field_title_is_the_title_or_else_a_short_first_field(fields, documents, titles):
     index = SoftIndex.from_texts(documents, fields=fields, plain=True, ids=["a", "b"])
     found = {hit.id: hit.title for hit in index.search("tea")}
     assert [found["a"], found["b"]] == titles

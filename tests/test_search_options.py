@@ -35,6 +35,41 @@ def found(hits):
     return [(hit.id, hit.score) for hit in hits]
 
 
+class TestSharesOfTheBest:
+    """What sort and facets take, without a minimum score."""
+
+    TEXTS = ("tea pot", "tea", "tea of a shop that sells pots, cups and much else " * 3, "pot tea")
+
+    def test_weak_matches_are_neither_sorted_nor_counted_unless_wanted(self):
+        index = plain_index(self.TEXTS)
+        scores = dict(found(index.search("pot tea", ranking="soft_bm25")))
+        taken = {id for id, score in scores.items() if score >= 0.3 * max(scores.values())}
+        assert 0 < len(taken) < len(scores)
+        request = {"sort": "-n", "facets": ["even"], "ranking": "soft_bm25"}
+        hits = index.search("pot tea", **request)
+        assert hits.ids == sorted(taken, reverse=True)
+        assert sum(one.n_docs for one in hits.facets["even"]) == len(taken)
+        assert f"{len(taken)} of {len(scores)} documents that match at all are sorted and" in str(
+            hits
+        )
+        every = index.search("pot tea", min_score=0, **request)
+        assert every.ids == sorted(scores, reverse=True)
+        assert every.note == ""
+
+    def test_hits_in_the_order_of_scores_are_not_cut(self):
+        index = plain_index(self.TEXTS)
+        counted = index.search("pot tea", facets=["even"])
+        assert found(counted) == found(index.search("pot tea"))
+        assert "are counted, those from score" in counted.note
+
+    def test_a_document_with_every_word_does_not_cut_off_all_others(self):
+        texts = ["apple pie", "a pie with apples in it", "apple", "the moon and the sun"]
+        index = SoftIndex.from_texts(texts, metadata=[{"n": n} for n in range(4)])
+        hits = index.search("apple pie", sort="n")
+        assert index.search("apple pie").hits[0].score > 3 * hits[2].score
+        assert hits.ids == ["0", "1", "2"]
+
+
 class TestFill:
     """fill=True."""
 

@@ -210,6 +210,21 @@ def test_marks_are_words_of_the_passage(text, words, width):
     assert all(c.isprintable() for c in found.text)
 
 
+def test_similar_words_of_little_weight_are_not_marked():
+    pairs = {("room", "space"): 0.3, ("much", "rather"): 0.03, ("hard", "tough"): 0.06}
+    index = SoftIndex.from_texts(
+        ["room", "much room hard", "rather tough space"], source=ToySource(pairs), analyzer=PLAIN,
+    )  # fmt: skip
+    (last,) = [hit for hit in index.search("how much room is hard") if hit.id == "2"]
+    assert marked(last.snippet) == "rather (tough) (space)"
+
+
+def test_words_before_the_first_sentence_with_a_match_are_marked_where_they_are_shown():
+    text = f"Tea: yes. Green tea {'is sold here ' * 30}"
+    found = snippet(text, PLAIN, worths(tea=(1.0, "exact"), green=(1.0, "exact")))
+    assert marked(found).startswith("[Tea]: yes. [Green] [tea] is")
+
+
 def test_hits_know_their_snippets():
     index = SoftIndex.from_texts(
         ["Green tea here", "black coffee"], source=ToySource({("tea", "coffee"): 0.5}),

@@ -623,7 +623,6 @@ def test_tokens_may_come_in_any_sequence():
         ({"k": "3"}, "k is '3'"),
         ({"min_score": np.nan}, "min_score is nan"),
         ({"min_score": "0.5"}, "min_score is '0.5'"),
-        ({"min_score": None}, "min_score is None"),
         ({"ranking": "bm25"}, "ranking is 'bm25'"),
     ],
 )

@@ -99,7 +99,9 @@ def by_marginal_relevance(
     return np.concatenate([np.array(order, np.int64), np.flatnonzero(left)])
 
 
-SHARE_OF_BEST = 0.25  # below, documents are neither sorted nor counted; docs/decisions.md
+# Of the best score, without what a document gets for every word: from here on, documents are sorted
+# and counted; docs/decisions.md.
+SHARE_OF_BEST = 0.3
 FEW_WORDS = 3  # of a query whose words are looked for as they are: names, commands, part numbers
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
@@ -330,7 +332,8 @@ class Search:
         request = self.request
         if request.min_score is None and not request.fill:
             best = structs.replace(request, k=1, offset=0, sort=None, facets=[])
-            (matches,) = replace(self, request=best).found([query])
+            meaning = query.meaning and replace(query.meaning, all_words=())
+            (matches,) = replace(self, request=best).found([replace(query, meaning=meaning)])
             query = replace(query, least=SHARE_OF_BEST * matches.best.best(1).scores.sum())
         if query.meaning is None:
             return query
@@ -528,8 +531,7 @@ class Search:
         if matches.n_taken < matches.n_matching:
             note = (
                 f"{matches.n_taken:,} of {matches.n_matching:,} documents that match at all are "
-                f"{' and '.join(done)}, those of at least {SHARE_OF_BEST:.0%} of the best score; "
-                "min_score=0 takes all"
+                f"{' and '.join(done)}, those from score {query.least:.3g} on; min_score=0 for all"
             )
         facets = ordered_facets(matches.facets)
         return Page(query, self.page(top), facets, matches.missing, note)
