@@ -192,7 +192,8 @@ def _first(
     exact = any(kind == "exact" for _, kind, _ in found.values())
     if plain and (not exact or any(kind == "exact" for _, kind, _ in counted.values())):
         every, found = plain, counted
-    weights = [_weight(spans, found, *piece[:2], width) for piece in every]
+    worths = [*found.items()]
+    weights = [_weight(spans, worths, *piece[:2], width) for piece in every]
     least = _NEARLY * max(weights) if exact else 0.0
     near = [piece[0] for piece, weight in zip(every, weights, strict=True) if weight >= least]
     starts = [spans[one].start for one in near[:_MOST_SENTENCES]]
@@ -226,21 +227,20 @@ def _pieces(
 
 
 def _weight(
-    spans: Sequence[Span], found: Mapping[int, Worth], first: int, last: int, width: int
+    spans: Sequence[Span], worths: list[tuple[int, Worth]], first: int, last: int, width: int
 ) -> float:
     """Return the weight of a passage that begins with a piece, 0 if no word of the piece counts.
 
     A query word counts once.
     """
-    places = [*found]
-    begin, stop = bisect_left(places, first), _begin(spans[first].start) + width
-    if begin == len(places) or places[begin] >= last:
+    begin, stop = bisect_left(worths, (first,)), _begin(spans[first].start) + width
+    if begin == len(worths) or worths[begin][0] >= last:
         return 0.0
     held: dict[str, float] = {}
-    for place in places[begin:]:
+    for number in range(begin, len(worths)):
+        place, (weight, _, query_word) = worths[number]
         if spans[place].end >= stop:
             break
-        weight, _, query_word = found[place]
         held[query_word] = max(weight, held.get(query_word, 0.0))
     return sum(held.values())
 
