@@ -234,7 +234,7 @@ class SearchOptions(ScoringOptions, frozen=True, kw_only=True):
     offset: _Offset = 0
     min_score: Annotated[
         _MinScore,
-        Meta(description="Minimum score; by default 0, for sort and facets .3 of the best score."),
+        Meta(description="Minimum score; by default 0, for sort and facets a share of the best."),
     ] = None
     where: _Where = None
     sort: _Sort = None

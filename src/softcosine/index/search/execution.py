@@ -101,7 +101,7 @@ def by_marginal_relevance(
 
 # Of the best score, without what a document gets for every word: from here on, documents are sorted
 # and counted; docs/decisions.md.
-SHARE_OF_BEST = 0.3
+SHARES_OF_BEST = {"words": 0.3, "static": 0.3, "encoder": 0.4}
 FEW_WORDS = 3  # of a query whose words are looked for as they are: names, commands, part numbers
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
@@ -334,7 +334,8 @@ class Search:
             best = structs.replace(request, k=1, offset=0, sort=None, facets=[])
             meaning = query.meaning and replace(query.meaning, all_words=())
             (matches,) = replace(self, request=best).found([replace(query, meaning=meaning)])
-            query = replace(query, least=SHARE_OF_BEST * matches.best.best(1).scores.sum())
+            share = SHARES_OF_BEST["words" if self.encoding is None else self.encoding.ask]
+            query = replace(query, least=share * matches.best.best(1).scores.sum())
         if query.meaning is None:
             return query
         near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
@@ -527,12 +528,11 @@ class Search:
             top = top.at(np.concatenate([order, np.arange(len(order), len(top.documents))]))
         zeros = matches.zeros[: max(0, request.n_wanted - len(top.documents))]
         top = Top.together([top, Top(zeros, np.zeros(len(zeros)), top.plan)])
-        note, done = "", ["sorted"] * bool(request.sort) + ["counted"] * bool(request.facets)
-        if matches.n_taken < matches.n_matching:
-            note = (
-                f"{matches.n_taken:,} of {matches.n_matching:,} documents that match at all are "
-                f"{' and '.join(done)}, those from score {query.least:.3g} on; min_score=0 for all"
-            )
+        done = " and ".join(["sorted"] * bool(request.sort) + ["counted"] * bool(request.facets))
+        note = (
+            f"{matches.n_taken:,} of {matches.n_matching:,} documents that match at all are "
+            f"{done}, those from score {query.least:.3g} on; min_score=0 for all"
+        ) * (matches.n_taken < matches.n_matching)
         facets = ordered_facets(matches.facets)
         return Page(query, self.page(top), facets, matches.missing, note)
 

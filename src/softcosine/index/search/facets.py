@@ -1,7 +1,7 @@
 """Facets: the number of documents for each value of a metadata key (``facets=``).
 
 All matching documents count, not only the returned ones. In a search they have a score above 0 and
-not below `min_score` (by default .3 of the best score), pass the filter and meet the
+not below `min_score` (by default a share of the best score), pass the filter and meet the
 constraints of the query; without a query they pass the filter. A list counts once for each of its
 distinct values. Objects, nested lists and missing keys are not counted; null is a value. Equal
 numbers such as 1 and 1.0 are one value; true and the string "1" are different values.

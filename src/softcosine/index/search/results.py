@@ -90,11 +90,6 @@ def _known(value: Any, *_: object) -> Any:
     return value
 
 
-def _shown(hit: Hit) -> str:
-    """Return the title, if any, and the snippet of a hit."""
-    return f"{hit.heading}: {hit.snippet}" if hit.heading else str(hit.snippet)
-
-
 def _line(text: str, width: int = 60) -> str:
     """Return a text as one short line without control characters."""
     line = " ".join(text[: 4 * width].split())
@@ -234,9 +229,10 @@ class Hits(_Rows[Hit]):
         shown = self.hits[:_PRINTED]
         rows = [("rank", "score", "id", self.title)]
         rows += [
-            (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID), _line(_shown(hit)))
+            (str(rank), f"{hit.score:.3f}", _line(hit.id, _WIDTH_OF_ID),
+             _line(f"{hit.heading}: {hit.snippet}".removeprefix(": ")))
             for rank, hit in enumerate(shown, self.offset + 1)
-        ]
+        ]  # fmt: skip
         rank, score, id, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
         lines = [f"Hits for {_line(self.query)!r}: {len(self)}"] + [
             f"{row[0]:>{rank}}  {row[1]:>{score}}  {row[2]:<{id}}  {row[3]}".rstrip()
@@ -276,14 +272,10 @@ class Hits(_Rows[Hit]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (
-                str(rank),
-                f"{hit.score:.3f}",
-                escaped(hit.id),
-                f"<b>{escaped(hit.heading)}</b><br>" * bool(hit.heading) + hit.snippet.to_html(),
-            )
+            (str(rank), f"{hit.score:.3f}", escaped(hit.id),
+             f"<b>{escaped(hit.heading)}</b><br>" * bool(hit.heading) + hit.snippet.to_html())
             for rank, hit in enumerate(self.hits, self.offset + 1)
-        ]
+        ]  # fmt: skip
         notes = self.notes if rows else ["Nothing found.", *self.notes]
         header = ("", escaped(self.title), "id", "text")
         return html_table(self.query, header, rows, left=(2, 3), notes=notes)

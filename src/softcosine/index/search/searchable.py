@@ -331,8 +331,8 @@ class Searchable:
         min_score : float, optional
             Minimum score of a document, by default 0. Documents of score 0 are never returned,
             except by `fill`. By default `sort` and `facets` take the documents of at least .3 of
-            the best score (without what a document gets for every word of a short query), and
-            `Hits.note` says how many match at all; 0 takes all.
+            the best score, with an encoder .4 (without what a document gets for every word of a
+            short query), and `Hits.note` says how many match at all; 0 takes all.
         where : mapping, optional
             A metadata filter, such as ``{"lang": "en", "year": {">=": 2020}}``; see
             `softcosine.index.query.filters`.
