@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from softcosine.errors import IndexFormatError, InvalidInputError, MalformedFileError
+from softcosine.similarity.combine.combined import strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import pinned
 from softcosine.similarity.overrides.guard import Guarded, guarded
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.source import source_from_state
 
 ALIKE = ["hot", "cold", "COLD", "Cold", "cool", "warm", "E1042", "٣", "mild"]
@@ -114,3 +119,26 @@ def test_the_bundled_antonyms_are_kept_by_reference():
     wrong = {**state.settings["antonyms"], "sha256": "0" * 64, "softcosine": "9.9"}
     with pytest.raises(IndexFormatError, match=r"antonyms_en.txt.*pip install"):
         source_from_state(replace(state, settings={**state.settings, "antonyms": wrong}))
+
+
+NUMBERED = ["a1", "b2", "b3", "bee", "cee", "dee"]
+some_pairs = st.dictionaries(
+    st.sampled_from([*combinations(NUMBERED, 2)]), st.sampled_from([0.25, 0.5, 0.75]), max_size=8
+)
+
+
+@given(some_pairs, st.integers(1, 5), st.booleans())
+def test_terms_with_digits_are_like_what_a_list_says_and_nothing_else(listed, k, pinned):
+    learned = EmbeddingSimilarity(NUMBERED, [[1.0, 0.01 * i] for i in range(len(NUMBERED))])
+    source = Guarded(strongest(learned, PairSimilarity(listed, pinned=pinned)), antonyms=None)
+    for one in NUMBERED:
+        others = [other for other in NUMBERED if other != one]
+        values = source.similarities([one] * len(others), others).tolist()
+        for other, value in zip(others, values, strict=True):
+            said = (one, other) in listed or (other, one) in listed
+            alone = any(map(str.isdigit, one + other))
+            assert (value > 0.0) == (not alone or (said and pinned))
+        best = sorted((-value, other) for other, value in zip(others, values, strict=True) if value)
+        indices, similarities = source.neighbors([one], NUMBERED, max_neighbors=k).of(0)
+        assert [NUMBERED[i] for i in indices] == [other for _, other in best[:k]]
+        assert similarities.tolist() == [-value for value, _ in best[:k]]

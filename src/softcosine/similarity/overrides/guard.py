@@ -16,7 +16,7 @@ from softcosine.similarity.bundled import check_reference, reference_to
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.composite import Settled, SourceOfOne, neighbors_in_rounds
 from softcosine.similarity.identity_cache import LastTuple
-from softcosine.similarity.in_terms import are_pinned
+from softcosine.similarity.in_terms import are_pinned, have_pins
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
@@ -37,6 +37,7 @@ _DIGIT = re.compile(r"\d")
 _IDEOGRAPHS = re.compile(
     "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
+_Searched = tuple[Sequence[str], NDArray[np.int32], NDArray[np.bool_]]
 _MORE_ASKED = 4  # extra neighbours requested at first for a character pair
 
 
@@ -81,6 +82,8 @@ def pieces_apart(
 class Guarded(SourceOfOne):
     """The similarities of a source, with 0 for antonyms and terms with digits.
 
+    Pairs with digits that one of your pinned lists inside the source has keep their similarity.
+
     *hot* and *cold* occur in the same sentences, so sources learned from texts give them a high
     similarity; *E1042* and *E1043* are different errors. The guard sets such similarities to 0. The
     next neighbours take the places of those that it removes.
@@ -91,7 +94,8 @@ class Guarded(SourceOfOne):
     antonyms : Antonyms, "english" or None, default "english"
         Pairs that get similarity 0; None means no pairs.
     isolate_digits : bool, default True
-        Whether terms with a digit (of any script) are similar to themselves only.
+        Whether terms with a digit (of any script) are similar to themselves and what your pinned
+        lists say only.
     separate_pieces : bool, default False
         Whether to apply the guard to the character pairs that an analyzer makes of text without
         spaces. Pairs that share a character get similarity 0 (*東京都* gives *東京*, *京都*).
@@ -126,7 +130,7 @@ class Guarded(SourceOfOne):
         self._antonyms: Antonyms | Literal["english"] = antonyms or Antonyms(())
         self.isolate_digits = isolate_digits
         self.separate_pieces = separate_pieces
-        self._free = LastTuple[tuple[Sequence[str], NDArray[np.int32]]]()
+        self._free = LastTuple[_Searched]()
 
     @property
     def antonyms(self) -> Antonyms:
@@ -163,51 +167,41 @@ class Guarded(SourceOfOne):
 
     def apart(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the guard sets ``left[i]``, ``right[i]`` to 0, shape (n_pairs,)."""
-        alone = self._alone(left) | self._alone(right)
-        return self._opposed(left, right) | (alone & ~equal_strings(left, right))
+        alone = (self._alone(left) | self._alone(right)) & ~equal_strings(left, right)
+        if alone.any():
+            alone &= ~are_pinned(self.source, left, right)
+        return self._opposed(left, right) | alone
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
     ) -> Neighbors:
         """Return the most similar strings of `among` of every term, after the guard."""
         check_limit(max_neighbors)
-        free, positions = self._free.get(among, lambda: self._not_alone(among))
-        every = np.flatnonzero(~self._alone(terms))
+        free, positions, listed = self._free.get(among, lambda: self._searched(among))
+        every, own = self._reachable(terms)
         if len(every) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
         n_opposites = np.zeros(len(terms), np.int64)
         for i in every.tolist():  # estimates
             of_pieces = _MORE_ASKED if self.separate_pieces and pair_in_run(terms[i]) else 0
             n_opposites[i] = len(self.antonyms.of(terms[i])) + of_pieces
+        opposed = n_opposites > 0
 
         def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
-            opposites = n_opposites[asked]
             found = neighbors_by(self.source, words, free, max_neighbors=limit)
-            stay = self._may_stay(words, free, found, opposites)
+            rows, stay = found.rows(), np.ones(len(found.indices), np.bool_)
+            doubtful = np.flatnonzero((opposed | own)[asked][rows] | listed[found.indices])
+            left = [words[i] for i in rows[doubtful].tolist()]
+            right = [free[j] for j in found.indices[doubtful].tolist()]
+            stay[doubtful] = ~self.apart(left, right)
             kept = found.where(stay, max_neighbors=max_neighbors)
             # Request more neighbours for terms whose list was full but has too few after the guard.
             lengths, n_kept = np.diff(found.indptr), np.diff(kept.indptr)
-            more = (n_kept < max_neighbors) & (lengths >= limit) & (opposites > 0)
+            more = (n_kept < max_neighbors) & (lengths >= limit)
             return replace(kept, indices=positions[kept.indices]), ~more
 
         first = max_neighbors + int(n_opposites.max())
         return neighbors_in_rounds(best, terms, [(every, first)])
-
-    def _may_stay(
-        self,
-        terms: Sequence[str],
-        among: Sequence[str],
-        found: Neighbors,
-        n_opposites: NDArray[np.int64],
-    ) -> NDArray[np.bool_]:
-        """Which pairs the guard allows, shape (n_pairs,)."""
-        stay = np.ones(len(found.indices), np.bool_)
-        rows = found.rows()
-        doubtful = np.flatnonzero(n_opposites[rows])
-        left = [terms[i] for i in rows[doubtful].tolist()]
-        right = [among[j] for j in found.indices[doubtful].tolist()]
-        stay[doubtful] = ~self._opposed(left, right)
-        return stay
 
     def _opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether the strings of each pair are antonyms, or overlapping character pairs."""
@@ -227,12 +221,20 @@ class Guarded(SourceOfOne):
             alone |= np.fromiter(map(_means_nothing, terms), np.bool_, len(terms))
         return alone
 
-    def _not_alone(self, among: Sequence[str]) -> tuple[Sequence[str], NDArray[np.int32]]:
-        """Strings of `among` that may be neighbours, and their positions."""
-        positions = np.flatnonzero(~self._alone(among)).astype(np.int32)
-        if len(positions) == len(among):
-            return among, positions
-        return tuple(among[i] for i in positions.tolist()), positions
+    def _reachable(self, terms: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Positions of terms that may have neighbours, and which terms have listed ones only."""
+        alone = self._alone(terms)
+        listed = np.zeros_like(alone)
+        places = np.flatnonzero(alone)
+        listed[places] = have_pins(self.source, [terms[i] for i in places.tolist()])
+        return np.flatnonzero(~alone | listed), listed
+
+    def _searched(self, among: Sequence[str]) -> _Searched:
+        """Strings of `among` that may be neighbours, their positions, and which are by a list."""
+        positions, listed = self._reachable(among)
+        if len(positions) < len(among):
+            among = tuple(among[i] for i in positions.tolist())
+        return among, positions.astype(np.int32), listed[positions]
 
     def state(self) -> SourceState:
         """State from which an equal source can be built, with the antonyms."""
