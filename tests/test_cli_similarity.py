@@ -39,7 +39,7 @@ def folder(tmp_path, monkeypatch):
     lines = (json.dumps({"id": id, "text": text}) for id, text in TEXTS.items())
     (tmp_path / "docs.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "vectors.txt").write_text("tea 1 0 0.5\ntyre 0.9 0.1 0.2\ncocoa 1 0.1 0.4\n")
-    (tmp_path / "synonyms.txt").write_text("# comment\ntyre, tire, wheel\ncars => automobiles\n")
+    (tmp_path / "synonyms.txt").write_text("# comment\ntyre, tire, wheel\ncars, automobiles\n")
     (tmp_path / "pins.txt").write_text("tea = puncture 0.75\ncars ! automobiles\n")
     (tmp_path / "words.txt").write_text("Tyre\t3\ntyre\t1\nwheel\t9\n\nmoon\t2\n")
     return tmp_path

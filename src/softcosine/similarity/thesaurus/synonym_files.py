@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
@@ -12,13 +13,14 @@ from typing import Any
 from softcosine._progress import Progress
 from softcosine._textio import comma_cells, numbered_lines, tab_cells
 from softcosine._validation import check_choice, check_number
-from softcosine.errors import InvalidInputError, MalformedFileError
+from softcosine.errors import InvalidInputError, MalformedFileError, SoftCosineWarning
 from softcosine.storage import checked_path
 
 # Terms that are all similar to each other, and their similarity.
 Group = tuple[list[str], float]
 
 _ESCAPED = re.compile(r"\\(.)")
+_ONE_WAY = "{} has rules with =>: similarities have no direction, so both sides find each other."
 _LEFT = ("left", "word1", "term1", "a", "word", "term", "source", "from")
 _RIGHT = ("right", "word2", "term2", "b", "synonym", "similar", "antonym", "target", "to")
 _WEIGHT = ("weight", "similarity", "score")
@@ -36,8 +38,8 @@ def read_groups(
     ========== ====================================================================================
     ``solr``   rules of Solr and Elasticsearch. In ``tyre, tire`` the terms are similar to each
                other; in ``pc, laptop => computer`` each term on the left is similar to each on
-               the right. A line that starts with ``#`` is a comment; a backslash escapes a comma,
-               ``=>`` and a backslash
+               the right, in both directions, which a warning says. A line that starts with ``#``
+               is a comment; a backslash escapes a comma, ``=>`` and a backslash
     ``csv``    one pair of terms per line, with an optional weight; with or without a header
     ``tsv``    the same with tabs
     ``jsonl``  per line a JSON list of two terms and an optional weight, or an object with the
@@ -93,6 +95,8 @@ def _groups(path: Path, format: str, weight: float, progress: Progress | None) -
         try:
             if cut is None:
                 yield from _PARSERS[format](line, weight)
+                if format == "solr" and _split(line, "=>")[1:]:
+                    warnings.warn(_ONE_WAY.format(path.name), SoftCosineWarning, stacklevel=2)
                 continue
             cells = cut(path, number, line)
             if not (first and _is_header(cells)):

@@ -272,7 +272,7 @@ class ThesaurusSimilarity(PersonsList):
         --------
         >>> import pathlib, tempfile
         >>> path = pathlib.Path(tempfile.mkdtemp(), "synonyms.txt")
-        >>> _ = path.write_text("# wheels\ntyre, tire\ncar => motor vehicle\n")
+        >>> _ = path.write_text("# wheels\ntyre, tire\ncar, motor vehicle\n")
         >>> source = ThesaurusSimilarity.load(path, weight=0.75)
         >>> source.similarities(["tyre", "car"], ["Tire", "motor vehicle"]).tolist()
         [0.75, 0.75]
