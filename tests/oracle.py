@@ -6,7 +6,7 @@ are dense float64 arrays of shape (n_docs, n_terms), S (n_terms, n_terms), w (n_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,15 @@ def soft_norm(X: Array, S: Array) -> Array:
     rounding = 1e-12 * np.array([np.abs(x) @ np.abs(S) @ np.abs(x) for x in X])
     squares = np.where(np.abs(squares) <= rounding, 0.0, squares)
     return np.sqrt(np.where(squares < 0, np.nan, squares))
+
+
+def every_word(documents: Sequence[set[str]], words: Sequence[Mapping[str, float]]) -> Array:
+    """What each document has of all words (T19): the least of each word's greatest value there."""
+    values = [
+        [max((word[term] for term in word if term in document), default=0.0) for word in words]
+        for document in documents
+    ]
+    return np.array([min(row) if row else 0.0 for row in values])
 
 
 def soft_cosine(X: Array, Y: Array, S: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import softcosine as sc
+from sharded import built
 from softcosine.errors import InvalidInputError, SoftCosineWarning
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.soft import Soft
 from softcosine.evaluate.tuning.settings import Settings, indexed
 from softcosine.evaluate.tuning.workbench import Workbench
+from softcosine.index.search.explanation import EVERY
 from softcosine.matrix.list_use import list_use
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.similarity.combine.combined import first, noisy_or, scaled, strongest
@@ -264,7 +267,7 @@ def test_a_phrase_that_no_document_has_finds_what_a_list_says_of_it():
     hits = index.search("disks space")
     assert hits.ids == ["0"]
     assert hits.outside == ("disks space",)
-    assert hits.unknown == ("disks", "space")
+    assert hits.unknown == ()  # they are parts of what the list has
     assert index.neighbors("disks space") == [("storage", pytest.approx(0.8))]
     with pytest.raises(InvalidInputError, match="holds 3 terms"):
         index.neighbors("disks and space")
@@ -277,7 +280,7 @@ def test_a_term_of_two_words_is_shown_as_its_words(tmp_path):
         (part,) = index.explain("Disk spaces", "1").parts
         assert (part.query_word, part.document_word) == ("disk spaces", "storage")
         near = index.search("storage")[1].snippet.to_html()
-        assert near == "The <i>disks</i>&#x27; <i>space</i> is running out"
+        assert near == "The <b>disks</b>&#x27; <b>space</b> is running out"
         exact = index.search("disk space")[0].snippet.to_html()
         assert exact == "The <b>disks</b>&#x27; <b>space</b> is running out"
         total = sum(part.contribution for part in index.explain("disk space", "0").parts)
@@ -313,15 +316,14 @@ def test_the_entries_that_have_no_effect_are_told_with_the_reason():
     reasons = {(one.left, one.right): one.reason for one in use.unused}
     assert reasons == {
         ("hot", "cold"): "kept apart as antonyms",
-        ("bug", "E1042"): "words with digits are like no other",
         ("kubernetes", "k-eight"): "in no document",
         ("bug", "the"): "nothing but words that are left out",
         ("see", "fine"): "a decision is against it",
     }  # fmt: skip
-    assert (use.n_entries, use.n_used, use.n_in_queries) == (11, 6, 2)
+    assert (use.n_entries, use.n_used, use.n_in_queries) == (11, 7, 2)
     assert use.reasons["kept apart as antonyms"] == 1
     assert str(use).startswith(
-        "6 of 11 pairs of your lists are used (2 by queries alone, as one word is in no document)"
+        "7 of 11 pairs of your lists are used (2 by queries alone, as one word is in no document)"
     )
     assert "hot ~ cold (kept apart as antonyms)" in str(use)
     assert sc.SoftIndex.from_texts(TEXTS, plain=True).list_use is None
@@ -499,3 +501,69 @@ def test_tuning_and_evaluating_learn_the_phrases_of_lists_as_an_index_does(tmp_p
     assert Soft(source=own).fit(documents).index.analyzer.phrases == ("send me",)
     made = Soft(source=lambda texts: own).fit(documents)  # known too late to cut texts by
     assert made.index.analyzer.phrases == ()
+
+
+JARGON = {
+    "vpn": "Connect to the office from home with the tunnel client",
+    "wage": "Where is my wage statement?",
+    "ny": "Hotels in New York City near the park",
+    "lunch": "The canteen serves fruit and salad at noon",
+    "shirt": "A large shirt in blue",
+    "desk": "Book a desk for a day",
+}
+OWN = [("mango", "tunnel client"), ("W-2-form", "wage statement"), ("w2", "wage statement"),
+       ("nyc", "new york city"), ("big apple", "new york city")]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["pairs", "file", "csv", "decisions", "guarded in a join"])
+def test_what_a_person_lists_is_the_word_itself_in_every_form_and_at_every_door(form, tmp_path):
+    texts, ids, english = [*JARGON.values()], [*JARGON], sc.EmbeddingSimilarity.english()
+    file, table = tmp_path / "own.txt", tmp_path / "own.csv"
+    file.write_text("\n".join(f"{a}, {b}" for a, b in OWN))
+    table.write_text("\n".join(f"{a},{b},0.8" for a, b in OWN))
+    pins = sc.Decisions.of(pinned=dict.fromkeys(OWN, 0.8))
+    recipe = partial(SimilarityRecipe, combine="first")
+    options = {
+        "pairs": {"source": first(pairs(*OWN), english)},
+        "file": {"similarity": recipe(sources=[str(file), "english"])},
+        "csv": {"similarity": recipe(sources=[str(table), "english"])},
+        "decisions": {"similarity": SimilarityRecipe(overrides=pins)},
+        "guarded in a join": {"source": sc.strongest(english, Guarded(pairs(*OWN)))},
+    }[form] | {"encoder": "static", "language": "english"}
+    index = sc.SoftIndex.from_texts(texts, ids=ids, **options)
+    index.save(tmp_path / "saved")
+    with sc.SoftIndex.create(tmp_path / "grown", **options).writer() as writer:
+        for id, text in JARGON.items():
+            writer.add(id, text)
+    built(tmp_path / "shards", texts, **options)
+    doors = {
+        "memory": index, "saved": sc.SoftIndex.open(tmp_path / "saved"),
+        "grown": sc.SoftIndex.open(tmp_path / "grown"),
+        "shards": sc.ShardedIndex.open(tmp_path / "shards"),
+    }  # fmt: skip
+    asked = {"mango": "vpn", "W2": "wage", "where is my w2": "wage", "big apple": "ny",
+             "Big Apple hotels": "ny", "nyc": "ny"}  # fmt: skip
+    for door, opened in doors.items():
+        batch = opened.search_batch([*asked], k=3)
+        for (query, id), hits in zip(asked.items(), batch, strict=True):
+            alone, name = opened.search(query, k=3), f"d{ids.index(id)}"
+            assert alone == hits
+            assert hits.ids[0] == (name if door == "shards" else id), (door, query, hits)
+            assert hits.note == ""
+            assert [hit.score for hit in hits] == [
+                pytest.approx(hit.score, rel=1e-6) for hit in index.search(query, k=3)
+            ]
+            assert "exact" in {mark.kind for mark in hits[0].snippet.marks}
+            why = opened.explain(query, hits.ids[0])
+            assert sum(part.contribution for part in why.parts) == pytest.approx(why.score)
+            added = [part.contribution for part in why.parts if part.query_word == EVERY]
+            assert added == ([] if query.startswith("where") else [pytest.approx(8.0)])
+        assert dict(opened.neighbors("w2")) == {"wage statement": pytest.approx(0.8)}
+
+
+def test_general_thesauri_are_not_the_word_itself():
+    listed = sc.PairSimilarity([("mango", "client", 0.8)], pinned=False)
+    index = sc.SoftIndex.from_texts([*JARGON.values()], source=listed, encoder="static")
+    assert EVERY not in {part.query_word for part in index.explain("mango", "0").parts}
+    assert "exact" not in {mark.kind for mark in index.search("mango")[0].snippet.marks}
+    assert index.search("mango").note.startswith("Nothing contains these words")

@@ -76,8 +76,10 @@ def test_searches_agree_with_a_pass_over_all_documents(dimensions, ranking, weig
         vectors = [query(random, n_words) for _ in weights]
         near = random.choice(searcher.coordinates[0].vectors)
         unit = near / 64 + random.standard_normal(dimensions)
-        exact = tuple(vectors[0].terms[:n_words].tolist()) if n_words in (1, 2) else ()
-        meaning = QueryMeaning(unit / np.linalg.norm(unit), weight, exact)
+        terms = vectors[0].terms[:n_words].tolist() if n_words in (1, 2) else []
+        third = float(np.float32(1 / 3))
+        every = tuple(((term, 1.0), ((term + 1) % N_TERMS, third)) for term in terms)
+        meaning = QueryMeaning(unit / np.linalg.norm(unit), weight, every)
         _, scores = best(searcher, vectors, meaning, k, 0.0, live)
         middle = scores[len(scores) // 2] if scores else 1.0
         for least in (0.0, middle, np.nextafter(middle, np.inf)):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from itertools import product
+from itertools import combinations, product
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracle
 import softcosine as sc
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.check import check_index
@@ -77,6 +78,98 @@ def test_a_score_is_that_of_words_plus_the_weighted_cosine(documents, query, wei
         assert hit.score == pytest.approx(right[hit.id], rel=1e-12, abs=1e-12 * weight)
     order = [(-hit.score, hit.number) for hit in hits]
     assert order == sorted(order)
+
+
+ENTRIES = [*WORDS, "sun", "zzz", "qqq", "green tea"]
+own_pairs = st.dictionaries(
+    st.sampled_from([*combinations(ENTRIES, 2)]), st.sampled_from((0.1, 0.5, 0.8)), max_size=6
+)
+own_queries = st.lists(st.sampled_from((*WORDS, "sun", "zzz")), min_size=1, max_size=4)
+
+
+def said_in(documents, query, pairs):
+    """Return the words of a query with what stands for each, and the text in own words."""
+    held = [{*text.split(), *["green tea"] * ("green tea" in text)} for text in documents]
+    indexed = set().union(*held) - ({"green tea"} - {word for pair in pairs for word in pair})
+    own = {}
+    for (a, b), value in pairs.items():
+        own.setdefault(a, {})[b] = own.setdefault(b, {})[a] = float(np.float32(value))
+    words, rest = [], list(query)
+    while rest:
+        phrase = " ".join(rest[:2])
+        known = indexed.intersection([phrase, *own.get(phrase, ())])
+        n = 2 if len(rest) > 1 and phrase in own and known else 1
+        words.append(" ".join(rest[:n]))
+        rest = rest[n:]
+    standing = [{word: 1.0, **own.get(word, {})} for word in words]
+    standing = [{term: one[term] for term in one if term in indexed} for one in standing]
+    put, values = [], []
+    for word in words:
+        synonyms = own.get(word, {})
+        some = [one for one in synonyms if one in indexed] or [*synonyms]
+        values += [synonyms[one] for one in some]
+        put.append(" ".join(sorted(some, key=[*synonyms].index)) or word)
+    few = len(words) <= FEW_WORDS and all(standing)
+    added = oracle.every_word(held, standing if few else [])
+    return added, (" ".join(put), max(values)) if values else None, any(standing)
+
+
+@settings(max_examples=200)
+@given(texts, own_queries, own_pairs, weights, ways)
+def test_own_synonyms_are_the_word_itself(documents, query, pairs, weight, ask):
+    list_ = sc.PairSimilarity([(a, b, value) for (a, b), value in pairs.items()])
+    options = {"encoder": ToyEncoder(), "meaning_space": SPACE, "language": "english"}
+    index = sc.SoftIndex.from_texts(documents, source=list_, **options)
+    text = " ".join(query)
+    added, replaced, known = said_in(documents, query, pairs)
+    parts = [(word, 1.0) for word in query]
+    unit = SPACE.unit(vector(text).astype(np.float32))
+    if replaced is not None:
+        unit = unit + replaced[1] * SPACE.unit(vector(replaced[0]).astype(np.float32))
+        parts += [(word, replaced[1]) for word in replaced[0].split()]
+        unit /= np.linalg.norm(unit) or 1.0
+    if ask == "static":
+        static = SPACE.static_query(parts, index.snapshot.piece_frequencies)
+        unit = np.zeros(DIMENSIONS) if static is None else static.vector
+    rows = SPACE.coordinates(np.array([vector(one) for one in documents], np.float32))
+    rows = rows.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1)
+    cosines = np.divide(rows @ unit, lengths, out=np.zeros(len(rows)), where=lengths > 0)
+    words = index.scores(text, [str(i) for i in range(len(documents))], ask="words")
+    right = words + (weight * (cosines + added) if unit.any() else 0.0)
+    hits = index.search(text, k=99, ask=ask, meaning=weight)
+    assert [hit.score for hit in hits] == pytest.approx(
+        [right[int(hit.id)] for hit in hits], rel=1e-6, abs=1e-6 * weight
+    )
+    assert {hit.id for hit in hits} >= {
+        str(i) for i, one in enumerate(right) if one > 1e-6 * weight and words[i] > 0
+    }
+    assert ("Nothing contains" in hits.note) == (not known)
+    assert shown(index.search_batch([text, "tea", text], k=99, ask=ask, meaning=weight)[2]) == (
+        shown(hits)
+    )
+    for hit in hits[:2]:
+        explanation = index.explain(text, hit.id, ask=ask, meaning=weight)
+        near = pytest.approx(hit.score, rel=1e-6, abs=1e-6 * weight)
+        assert sum(part.contribution for part in explanation.parts) == near
+
+
+@pytest.mark.parametrize("ask", ["static", "encoder"])
+def test_stop_words_among_few_words_change_nothing_of_what_every_word_adds(ask):
+    index = made(["a wheel for the moon", "night and moon", "green tea"])
+
+    def added(query, id="0"):
+        parts = index.explain(query, id, ask=ask, meaning=10).parts
+        return [part.contribution for part in parts if part.query_word == EVERY]
+
+    for query in ("wheel moon", "wheel of a moon", "wheel, as it is on the moon"):
+        assert added(query) == [10.0]
+        assert added(query, "1") == []
+    for query in ("the wheel of the moon", "wheel of the sun", "wheel of green tea and moon"):
+        assert added(query) == []
+    for query, share in (("A wheel", 0), ("FOR sun", 1 / 2), ("FOR the sun zzz", 1 / 3)):
+        assert added(query) == [pytest.approx(10 * share)] * (share > 0)  # names in capitals
+    assert added("for sun") == []
 
 
 @given(texts, st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), ways)

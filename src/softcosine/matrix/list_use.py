@@ -11,12 +11,11 @@ import numpy as np
 
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import similarities_by
-from softcosine.similarity.in_terms import TermKeys, lists_in
+from softcosine.similarity.in_terms import MAX_PAIRS, TermKeys, lists_in
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.words import find_words, normalize
 
-MAX_ENTRIES = 100_000  # longer lists are skipped
 _MAX_UNUSED = 100
 _NAMED = 5  # entries named in a sentence
 
@@ -154,7 +153,7 @@ def _entries(source: TermSimilaritySource, keys: TermKeys) -> list[tuple[str, st
 
 
 def _pairs(written: Any) -> Iterator[tuple[str, str]]:
-    pairs: Iterator[tuple[str, str]] | None = written.written_pairs(MAX_ENTRIES)
+    pairs: Iterator[tuple[str, str]] | None = written.written_pairs(MAX_PAIRS)
     return iter(()) if pairs is None else pairs
 
 

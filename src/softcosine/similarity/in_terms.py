@@ -16,7 +16,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.similarity.checked_answers import known_by
+from softcosine.similarity.checked_answers import known_by, similarities_by
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors, StringOrder
 from softcosine.similarity.source import (
@@ -282,6 +282,31 @@ def lists_in(source: TermSimilaritySource) -> Iterator[PersonsList]:
     """Iterate over all lists inside a source, as written; pinned decisions are one list."""
     method = getattr(source, "lists", None)
     return iter(()) if method is None else method()
+
+
+MAX_PAIRS = 100_000  # longer lists are not written by hand
+
+
+def own_synonyms(
+    source: TermSimilaritySource, keys: TermKeys
+) -> dict[str, dict[str, tuple[float, str]]]:
+    """Return, for each term of the pinned lists inside a source, the terms that are similar to it.
+
+    Each with its similarity by the source and its word as written. Lists of more than `MAX_PAIRS`
+    are left out.
+    """
+    lists = (one for one in lists_in(source) if one.pinned)
+    pairs = [pair for one in lists for pair in one.written_pairs(MAX_PAIRS) or ()]
+    left, right = ([a for a, _ in pairs], [b for _, b in pairs])
+    terms = {word: keys.of_entry(word) for word in (*left, *right)}
+    values = similarities_by(source, left, right) * are_pinned(source, left, right) if pairs else ()
+    own: dict[str, dict[str, tuple[float, str]]] = {}
+    for a, b, value in zip(left, right, map(float, values), strict=True):
+        for term, beside, other in ((terms[a], terms[b], b), (terms[b], terms[a], a)):
+            if value and term != beside:
+                row = own.setdefault(term, {})
+                row[beside] = max(row.get(beside, (0.0, "")), (value, other))
+    return own
 
 
 def phrases_in(source: TermSimilaritySource | None) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import accumulate, compress
@@ -30,7 +30,7 @@ from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.in_terms import TermKeys, in_terms
+from softcosine.similarity.in_terms import TermKeys, in_terms, own_synonyms
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 
@@ -299,6 +299,11 @@ class Snapshot:
         from softcosine.text.stop_words import stop_word_lists
 
         return stop_word_lists().get(self.settings.language or "", frozenset())
+
+    @cached_property
+    def synonyms(self) -> Mapping[str, Mapping[str, tuple[float, str]]]:
+        """The pairs of your own lists, term by term; see `own_synonyms`."""
+        return {} if self.source is None else own_synonyms(self.source, TermKeys(self.analyzer))
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
         """Return what a function returns, called once for a key, such as a searcher."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from softcosine.files import joined_text
 from softcosine.index.query.parser import Clause
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.segment.statistics import greatest_frequencies
 from softcosine.matrix.outside import OutsideRow, outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import known_by
@@ -25,11 +27,38 @@ if TYPE_CHECKING:
     from softcosine.index.directory.snapshot import Snapshot
 
 
+_SEVERAL_LETTERS = re.compile(r"[^\W\d_]{2,}")
+
+
 @dataclass(frozen=True, slots=True)
 class OutsideWord(OutsideRow):
     """A query word outside the vocabulary, with its indexed neighbors in the source."""
 
     frequency: float = 1.0
+
+
+class QueryWord(NamedTuple):  # made for each word of each query: a tuple costs least
+    """A word of a query, or several that your lists have as one.
+
+    Attributes
+    ----------
+    start : int
+        Its place among the words of its clause.
+    term : str
+        Its stems, joined by spaces.
+    terms : tuple of (int, float)
+        Indexed terms that stand for it: its own with 1, and your synonyms with their similarities.
+    synonyms : tuple of (str, float)
+        Your synonyms as written: the indexed ones, or all if none is.
+    name : bool
+        Whether it is a stop word, but written in capitals.
+    """
+
+    start: int
+    term: str
+    terms: tuple[tuple[int, float], ...]
+    synonyms: tuple[tuple[str, float], ...]
+    name: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +78,12 @@ class ParsedQuery:
         Frequency of each unknown word in the query.
     left_out : tuple of str
         Ignored words of a long query.
+    said : tuple of QueryWord
+        The words that count.
+    defined : str
+        The query with your synonyms in place of words; empty if there are none.
+    likeness : float
+        The greatest similarity of these synonyms.
     """
 
     terms: NDArray[np.int32]
@@ -58,6 +93,9 @@ class ParsedQuery:
     unknown: tuple[str, ...] = field(default=())
     unknown_frequencies: tuple[float, ...] = field(default=())
     left_out: tuple[str, ...] = field(default=())
+    said: tuple[QueryWord, ...] = field(default=())
+    defined: str = ""
+    likeness: float = 0.0
 
     def pairs(
         self, S: TermSimilarityMatrix, weights: NDArray[np.float64], outside: NDArray[np.float64]
@@ -100,13 +138,16 @@ def parse_clauses(
     clauses : iterable of Clause
     snapshot : Snapshot
     keep_stop_words : bool
-        If False, stop words of plain clauses count only if the query has no other words.
+        If False, stop words of plain clauses count only where they are written in capitals, or
+        where no document has the other words and these are as many, for stop words of at most half
+        of the documents, or where there are no other words.
     """
-    analyzer = snapshot.analyzer
-    stop_words = () if keep_stop_words else snapshot.stop_words
+    analyzer, vocabulary = snapshot.analyzer, snapshot.S.vocabulary
+    stop_words = frozenset[str]() if keep_stop_words else snapshot.stop_words
     counts: dict[str, float] = {}
     passed_over: dict[str, float] = {}
     forms: dict[str, str] = {}  # for each term, its first words in the query
+    every: list[tuple[QueryWord, bool]] = []  # and whether it is passed over
     for clause in clauses:
         query, weight = clause.text, clause.weight
         if clause.kind == "must_not":
@@ -124,7 +165,9 @@ def parse_clauses(
                     )
         words = analyzer.kept(query)
         stems = analyzer.stem(words)
-        passed = [str(word).lower() in stop_words for word in words]  # tokens have capitals
+        lowered = [str(word).lower() for word in words]  # tokens have capitals
+        names = _in_capitals(query) & stop_words
+        passed = [word in stop_words and word not in names for word in lowered]
         for start, end in analyzer.ranges(stems):
             term = " ".join(stems[start:end])
             # A phrase that somebody listed is a term of its own, whatever its words ("The Who").
@@ -134,13 +177,24 @@ def parse_clauses(
             into[term] = into.get(term, 0.0) + weight
             if analyzer.stems:
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
-    counts = counts or passed_over  # "The Who"
+        for word in _query_words(stems, [word in names for word in lowered], snapshot):
+            stops = clause.plain and " " not in word.term and passed[word.start]
+            every.append((word, stops))
+    said = [word for word, stops in every if not stops]
+    if not counts:  # "The Who"
+        counts, said = passed_over, [word for word, _ in every]
+    elif 2 * len(said) >= len(every) and not any(word.terms for word in said):  # "it support"
+        df, most = greatest_frequencies(snapshot.statistics), snapshot.statistics[0].n_docs // 2
+        rare = {one.term for one, _ in every if one.terms and df[one.terms[0][0]] <= most}
+        counts |= {term: n for term, n in passed_over.items() if term in rare}
+        said += [word for word, stops in every if stops and word.term in rare]
+    parts = {stem for word in said if " " in word.term for stem in word.term.split(" ")}
+    synonyms = {word.term: word.synonyms for word in said if word.synonyms}
+    shown = [synonyms.get(one.term, ((forms.get(one.term, one.term), 1.0),)) for one, _ in every]
     # Lists, because queries are short and arrays cost more to create.
-    numbered = sorted(
-        zip(snapshot.S.vocabulary.indices(list(counts)).tolist(), counts, strict=True)
-    )
+    numbered = sorted(zip(vocabulary.indices(list(counts)).tolist(), counts, strict=True))
     inside = [(number, term) for number, term in numbered if number >= 0]
-    absent = [term for number, term in numbered if number < 0]
+    absent = [term for number, term in numbered if number < 0 and term not in parts]
     outside, unknown = _ask(absent, counts, forms, snapshot.S, snapshot.source)
     return ParsedQuery(
         terms=np.array([number for number, _ in inside], np.int32),
@@ -149,7 +203,39 @@ def parse_clauses(
         outside=outside,
         unknown=tuple(unknown),
         unknown_frequencies=tuple(unknown.values()),
+        said=tuple(said),
+        defined=" ".join(word for row in shown for word, _ in row) if synonyms else "",
+        likeness=max((value for word in said for _, value in word.synonyms), default=0.0),
     )
+
+
+def _in_capitals(query: str | Sequence[str]) -> set[str]:
+    """Return the words in capitals, but AND and OR; none if most of a query is in capitals."""
+    text = query_text(query)
+    if 2 * sum(map(str.isupper, text)) > len("".join(text.split())):
+        return set()
+    capitals = {word.lower() for word in _SEVERAL_LETTERS.findall(text) if word.isupper()}
+    return capitals - {"and", "or"}
+
+
+def _query_words(stems: list[str], names: list[bool], snapshot: Snapshot) -> Iterator[QueryWord]:
+    """Yield the words of a clause by their stems, what your lists have as one word together."""
+    own, number_of, start = snapshot.synonyms, snapshot.S.vocabulary.get, 0
+    while start < len(stems):
+        last = start + (snapshot.analyzer.longest if own else 1)
+        for end in range(min(last, len(stems)), start, -1):
+            term = " ".join(stems[start:end])
+            itself, listed = number_of(term), own.get(term)
+            terms, synonyms = ((itself, 1.0),) * (itself >= 0), tuple[tuple[str, float], ...]()
+            if listed:
+                beside = [(number_of(other), *found) for other, found in listed.items()]
+                indexed = [one for one in beside if one[0] >= 0]
+                terms += tuple((number, value) for number, value, _ in indexed)
+                synonyms = tuple((word, value) for _, value, word in indexed or beside)
+                if terms:
+                    break
+        yield QueryWord(start, term, terms, synonyms, names[start])
+        start = end
 
 
 def parse_word(word: str, snapshot: Snapshot) -> ParsedQuery:

@@ -34,7 +34,7 @@ from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
 from softcosine.index.search.highlights import Snippet, Worth, by_worth, snippet, without_title
 from softcosine.index.search.matches import Group, Matches
-from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, QueryMeaning
+from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, AllWords, QueryMeaning
 from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
 from softcosine.index.search.results import Hit, Hits
@@ -102,7 +102,7 @@ def by_marginal_relevance(
 # Of the best score, without what a document gets for every word: from here on, documents are sorted
 # and counted; docs/decisions.md.
 SHARES_OF_BEST = {"words": 0.3, "static": 0.3, "encoder": 0.4}
-FEW_WORDS = 3  # of a query whose words are looked for as they are: names, commands, part numbers
+FEW_WORDS = 3  # that count in a query that is looked for as it is: names, commands, part numbers
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
 # Of the greatest weight of a query's words: similar words below it are not marked in passages.
@@ -135,9 +135,10 @@ class ReadyQuery:
 
     @property
     def absent(self) -> bool:
-        """Whether the query has words, and no document has any of them."""
+        """Whether the query has words, and no document has any of them or your synonyms."""
         words = any(one.outside or one.unknown for one in self.parsed)
-        return words and not any(len(one.terms) for one in self.parsed)
+        own = any(word.terms for one in self.parsed for word in one.said)
+        return words and not own and not any(len(one.terms) for one in self.parsed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +249,13 @@ class Search:
         texts = tuple(
             (query_text(one.text), one.weight) for one in clauses if one.kind != "must_not"
         )
-        meaning = None if self.encoding is None else self.encoding.meaning(texts)
+        defined = tuple({one.defined: one.likeness for one in parsed if one.defined}.items())
+        meaning = None if self.encoding is None else self.encoding.meaning(texts, defined)
         if meaning is not None and not isinstance(query, Mapping):
             meaning = replace(meaning, all_words=self._few(clauses, parsed[0]))
         constraints = self.restrictions.of_query(clauses)
         shown = query_text(query)
+        texts += defined
         ready = ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
         if meaning is None or not ready.absent or any(one.outside for one in limited):
             return ready
@@ -276,14 +279,20 @@ class Search:
         replaced = {word: new for word, new in corrections.items() if word not in again.unknown}
         return clauses, again, replaced
 
-    def _few(self, clauses: Sequence[Clause], parsed: ParsedQuery) -> tuple[int, ...]:
-        """Return the terms of a query of few words, if each of them counts and is indexed."""
-        asked = [one for one in clauses if one.kind != "must_not"]
-        if len(asked) != 1 or not asked[0].plain or len(parsed.terms) > FEW_WORDS:
+    def _few(self, clauses: Sequence[Clause], parsed: ParsedQuery) -> AllWords:
+        """Return the words of a query in which few count, the first among them, if all are indexed.
+
+        A query that begins with another word is a question. Where names in capitals are the only
+        indexed words, they count by their share of the words: *IT ticket*.
+        """
+        asked, said = [one for one in clauses if one.kind != "must_not"], parsed.said
+        if len(asked) != 1 or not asked[0].plain or not 0 < len(said) <= FEW_WORDS:
             return ()
-        n_words = len(self.snapshot.analyzer.kept(asked[0].text))
-        known = n_words <= FEW_WORDS and parsed.frequencies.sum() == n_words
-        return tuple(parsed.terms.tolist()) if known else ()
+        known = [word for word in said if word.terms]
+        share = np.float32(len(known) / len(said))
+        if said[0].start or (share < 1.0 and not all(word.name for word in known)):
+            return ()
+        return tuple(tuple((j, float(value * share)) for j, value in one.terms) for one in known)
 
     def _limited(
         self, parsed: tuple[ParsedQuery, ...], *, alike: bool
@@ -584,18 +593,20 @@ class Search:
             query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
             required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
             page.missing, query.corrected,
-            ". ".join(filter(None, [self._note(query, hits), page.note])),
+            ". ".join(
+                filter(None, [self._note(query, hits, (*outside, *unknown)), page.note])
+            ),
             partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
 
-    def _note(self, query: ReadyQuery, hits: Sequence[Hit]) -> str:
+    def _note(self, query: ReadyQuery, hits: Sequence[Hit], absent: Sequence[str]) -> str:
         """Return what ranks the hits if words and meaning do not, or why there are none."""
         if query.is_document:
             if self.encoding is None or query.meaning is not None:
                 return ""
             return "Words alone are compared, as the document has no coordinates of meaning"
         if not query.absent:
-            if hits or any(len(one.terms) for one in query.parsed):
+            if hits or any(len(one.terms) or one.outside for one in query.parsed):
                 return ""
             if query.constraints is not None and query.constraints.excluded:
                 return "The query only excludes words; add words to search for"
@@ -603,7 +614,9 @@ class Search:
             return f"The query has {words} words"
         similar = any(len(word.terms) for parsed in query.parsed for word in parsed.outside)
         by = " and ".join(["similar words"] * similar + ["meaning"] * (query.meaning is not None))
-        return "Nothing contains these words" + (f"; closest by {by}" if hits else "")
+        stops = self.snapshot.stop_words.intersection(self.snapshot.analyzer.words(query.shown))
+        named = ", ".join(absent) if stops.difference(absent) else "these words"
+        return f"Nothing contains {named}" + (f"; closest by {by}" if hits else "")
 
     def _word_weights(self, query: ReadyQuery) -> dict[str, Worth]:
         """Return what each term of the expanded query is worth in a passage, over all fields."""
@@ -616,9 +629,11 @@ class Search:
         ]
         least = _CARRYING * max(one.max(initial=0.0) for _, *both in rows for one in both)
         for parsed, own, outside in rows:
+            listed = {j for word in parsed.said for j, _ in word.terms}
             for word, value, j, similarity, exact in parsed.pairs(S, own, outside):
-                if exact or value * similarity >= least:
-                    worth: Worth = (value * similarity, "exact" if exact else "near", word)
+                same = exact or j in listed
+                if same or value * similarity >= least:
+                    worth: Worth = (value * similarity, "exact" if same else "near", word)
                     weights[j] = max(weights.get(j, worth), worth, key=by_worth)
         return {S.vocabulary.term(j): worth for j, worth in weights.items()}
 
@@ -637,8 +652,10 @@ class Search:
             parts += self.encoding.parts(query.meaning, query.texts, number)
             if all_words := query.meaning.all_words:
                 held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
-                if held.issuperset(all_words):
-                    parts.append(Part(EVERY, EVERY, 1.0, query.meaning.weight, exact=True))
+                value = min(max([0.0, *(v for j, v in one if j in held)]) for one in all_words)
+                if value:
+                    added = query.meaning.weight * value
+                    parts.append(Part(EVERY, EVERY, value, added, exact=value == 1.0))
             passage = self.encoding.passage(query.meaning, number)
         parts.sort(
             key=lambda part: (

@@ -28,7 +28,7 @@ from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
 from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
-from softcosine.index.segment.segment import Segment, holding_all
+from softcosine.index.segment.segment import Segment, holding_each
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
@@ -37,6 +37,8 @@ FLOOR = 0.2
 FLOOR_OF_UNKNOWN = 0.4
 _FEW = 1 << 17  # documents that one thread compares with a query before another has started
 _AHEAD = 4  # segments for each thread whose cosines are computed before they are used
+
+AllWords = tuple[tuple[tuple[int, float], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,17 @@ class QueryMeaning:
         Its coordinates, of length 1.
     weight : float
         Factor of the cosine in a score, above 0.
-    all_words : tuple of int
-        The terms of a query of few words. A document with all of them gets `weight` once more, so
-        that meaning ranks none without these words above it.
+    all_words : tuple of tuple of (int, float)
+        Of each word of a query of few words, the terms that stand for it, with their values. A
+        document with all words gets `weight` once more, so that meaning ranks none without these
+        words above it: times the value of the word for which it has the least.
     floor : float
         The least cosine of a hit without a positive score of words.
     """
 
     unit: NDArray[np.float64]
     weight: float
-    all_words: tuple[int, ...] = ()
+    all_words: AllWords = ()
     floor: float = FLOOR
 
 
@@ -159,7 +162,7 @@ class MeaningSearcher:
     def cosines(self, meaning: QueryMeaning, documents: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the cosines of a query with documents, in the given order.
 
-        They are 1 more for documents with `QueryMeaning.all_words`.
+        They are up to 1 more for documents with `QueryMeaning.all_words`.
         """
         every = np.zeros(len(documents))
         numbers = np.searchsorted(self._firsts, documents, "right") - 1
@@ -172,7 +175,7 @@ class MeaningSearcher:
             if coordinates is not None:
                 exact_cosines(meaning.unit, coordinates.vectors, local, cosines)
             if meaning.all_words:
-                cosines += holding_all(self._fields(segment), meaning.all_words)[local]
+                cosines += holding_each(self._fields(segment), meaning.all_words)[local]
             every[places] = cosines
         return every
 
@@ -209,7 +212,7 @@ class MeaningSearcher:
         return chosen
 
     def _approximate(
-        self, query: NDArray[np.float32], all_words: Sequence[int], threads: int | None
+        self, query: NDArray[np.float32], all_words: AllWords, threads: int | None
     ) -> Iterator[NDArray[np.float32]]:
         """Yield the approximate cosines of the documents of each segment, some segments ahead."""
 
@@ -222,7 +225,7 @@ class MeaningSearcher:
                     query, coordinates.vectors, coordinates.inverse_lengths, cosines
                 )
             if all_words:
-                cosines += holding_all(self._fields(segment), all_words)
+                cosines += holding_each(self._fields(segment), all_words)
             return cosines
 
         ahead = _AHEAD * n_threads(threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ from softcosine.index.search.plan import MEANING_ALONE, Plan
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 
+Clauses = Sequence[tuple[str, float]]  # texts with their weights
 _READ = 1 << 15  # characters of a document whose words explain its meaning
 
 
@@ -53,13 +55,20 @@ class QueryEncoding:
         assert self.snapshot.meaning is not None
         return self.snapshot.meaning
 
-    def meaning(self, clauses: Sequence[tuple[str, float]]) -> QueryMeaning | None:
-        """Return the meaning of a query, given its texts and their weights; None for none."""
+    def meaning(self, clauses: Clauses, defined: Clauses = ()) -> QueryMeaning | None:
+        """Return the meaning of a query, given its texts and their weights; None for none.
+
+        `defined` are its texts with your synonyms in place of words, by field.
+        """
         if self.ask == "static":
-            static = self.static(clauses)
+            static = self.static([*clauses, *defined])
             return None if static is None else QueryMeaning(static.vector, self.weight)
         assert self.encoder is not None
         unit = self.encoder.query(self.space, " ".join(text for text, _ in clauses))
+        if defined:
+            other = self.encoder.query(self.space, " ".join(text for text, _ in defined))
+            both = unit + sum(weight for _, weight in defined) / len(defined) * other
+            unit = both / (math.sqrt(math.fsum(both * both)) or 1.0)
         return QueryMeaning(unit, self.weight) if unit.any() else None
 
     def meaning_of_document(self, number: int) -> QueryMeaning | None:
@@ -67,7 +76,7 @@ class QueryEncoding:
         unit = self.searcher.unit(number)
         return None if unit is None else QueryMeaning(unit, self.weight)
 
-    def static(self, clauses: Sequence[tuple[str, float]]) -> StaticQuery | None:
+    def static(self, clauses: Clauses) -> StaticQuery | None:
         """Return the static query, word by word; None without a query table or known words."""
         table, frequencies = self.space.table, self.snapshot.piece_frequencies
         if table is None or frequencies is None:
@@ -75,9 +84,7 @@ class QueryEncoding:
         words = [(word, weight) for text, weight in clauses for word, _ in table.words_of(text)]
         return self.space.static_query(words, frequencies)
 
-    def parts(
-        self, meaning: QueryMeaning, clauses: Sequence[tuple[str, float]], number: int
-    ) -> list[Part]:
+    def parts(self, meaning: QueryMeaning, clauses: Clauses, number: int) -> list[Part]:
         """Return the contributions of words to the cosine of a query and a document."""
         unit, asked = self.searcher.unit(number), self.static(clauses)
         if self.space.static:

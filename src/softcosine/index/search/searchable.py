@@ -366,8 +366,9 @@ class Searchable:
             operators and all after the first 100 such words stay as they are.
         keep_stop_words : bool
             If True, stop words of the language of the index, such as *how* and *the*, count in
-            plain text too. By default they are skipped if the query has other words. In quotes,
-            after ``+`` and with a weight they always count.
+            plain text too. By default they are skipped if the query has other words that
+            documents have, unless they are in capitals (*IT support*). In quotes, after ``+`` and
+            with a weight they always count.
         sort : str or list of str, optional
             Metadata keys that replace the order by score, such as ``"-year"``; ties are ordered by
             score. See `softcosine.index.search.sorting`. Computes the score of every matching

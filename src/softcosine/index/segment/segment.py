@@ -457,10 +457,22 @@ def holding_all(of_fields: Sequence[Segment], terms: Iterable[int]) -> NDArray[n
 
     A negative number is a word without a term, which no document has.
     """
-    mask = np.ones(of_fields[0].n_docs, np.bool_)
-    for term in terms:
-        holding = np.zeros_like(mask)
-        for own in of_fields if term >= 0 else ():
-            holding[own.postings(term)] = True
-        mask &= holding
-    return mask
+    return holding_each(of_fields, [((term, 1.0),) for term in terms]) > 0.0
+
+
+def holding_each(
+    of_fields: Sequence[Segment], words: Iterable[Iterable[tuple[int, float]]]
+) -> NDArray[np.float32]:
+    """Return the least value of the words in each document: the greatest of a term that it has.
+
+    As for `holding_all`; a word is given by its terms with their values.
+    """
+    least = np.ones(of_fields[0].n_docs, np.float32)
+    for terms in words:
+        holding = np.zeros_like(least)
+        for term, value in terms:
+            for own in of_fields if term >= 0 else ():
+                documents = own.postings(term)
+                holding[documents] = np.maximum(holding[documents], np.float32(value))
+        np.minimum(least, holding, out=least)
+    return least
