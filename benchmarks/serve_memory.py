@@ -1,8 +1,8 @@
 """Whether the memory of the HTTP server stays the same under load.
 
 Two workers serve the names of Unicode's symbols. Four clients search by all routes, with facets,
-explanations, misspelt words and filters; one adds, replaces and deletes documents among 2,000 ids,
-with an Idempotency-Key each; one reads neighbours and metrics, and pins words, so that S is built
+explanations, misspelt words and filters; one adds, replaces and deletes documents among 2,000 ids;
+one reads neighbours and metrics, and pins words, so that S is built
 anew. Every ten seconds the memory of the workers is read from /proc (Linux).
 """
 
@@ -183,11 +183,10 @@ def _searching(queries: Sequence[str], ids: Sequence[str], seed: int) -> Client:
 
 def _writing(connection: HTTPConnection, number: int) -> str:
     time.sleep(0.1)
-    key = {"Idempotency-Key": f"{number}"}
     if number % 5 == 4:
         change = {"op": "delete", "where": {"n": number - IDS // 20}}
         lines = {"Content-Type": "application/x-ndjson"}
-        send(connection, "changes", change, **lines, **key)
+        send(connection, "changes", change, **lines)
     else:
         documents = [
             {
@@ -197,7 +196,7 @@ def _writing(connection: HTTPConnection, number: int) -> str:
             }
             for i in range(10)
         ]
-        send(connection, "documents", {"documents": documents}, **key)
+        send(connection, "documents", {"documents": documents})
     return "changes"
 
 

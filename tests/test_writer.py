@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from crafted import patch_array, rewrite_index_manifest
+from crafted import patch_array
 from softcosine.errors import (
     CorruptIndexError,
     IndefiniteMatrixError,
@@ -21,7 +21,6 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.directory.check import check_index
-from softcosine.index.directory.commit import Receipt, with_receipt
 from softcosine.index.directory.store import Store
 from softcosine.index.query.phrases import LEFT_OUT, running_words
 from softcosine.index.soft_index import SoftIndex
@@ -771,58 +770,6 @@ def test_a_merge_that_cuts_a_segment_in_two_takes_each_document_once(tmp_path, m
     with index.writer(merge=None) as writer:
         writer.merge()  # nothing is left to do, and the full segment stays as it is
     assert list(index) == list("abcdef")
-
-
-def test_a_commit_remembers_what_its_writer_gave_it(store, monkeypatch):
-    many = {str(number): Receipt(str(number), number) for number in range(70)}
-    assert [one["key"] for one in with_receipt(many, None)] == list(many)[6:]
-    monkeypatch.setattr("softcosine.index.directory.commit._MOST", 4)
-    with writing(store) as writer:
-        writer.add("a", "tire wheel")
-        writer.remember("first", {"n": 1})
-        assert writer.remembered("first") is None
-        writer.commit()
-        commit = Store.open(store.path).checksum()
-        assert writer.remembered("first") == Receipt("first", {"n": 1}, commit)
-        writer.add("b", "tea")
-        writer.remember("lost", 2)
-        writer.rollback()
-        writer.add("b", "tea")
-    with writing(store) as writer:  # later commits keep it, with the commit that it came with
-        assert writer.remembered("first") == Receipt("first", {"n": 1}, commit)
-        assert writer.remembered("lost") is None
-    with writing(store) as writer:
-        writer.remember("nothing", 3)  # no change, no commit
-    for number in range(7):
-        with writing(store) as writer:
-            writer.add("a", f"tire {number}")
-            writer.remember(f"key {number}", number)
-    with writing(store) as writer:
-        assert writer.remembered("first") is writer.remembered("nothing") is None
-        known = [number for number in range(7) if writer.remembered(f"key {number}")]
-        assert known == list(range(3, 7))
-    for key in ("key 3", "new"):  # a key that is used again is the last
-        with writing(store) as writer:
-            writer.add("a", key)
-            writer.remember(key, True)
-    with writing(store) as writer:
-        assert writer.remembered("key 3").value is True
-        assert writer.remembered("key 4") is None
-    check_index(store)
-    with SoftIndex.from_texts(["tea"], plain=True).writer() as writer:
-        writer.add("b", "tea")
-        writer.remember("first", 1)
-        writer.commit()
-        assert writer.remembered("first") is None
-
-
-@pytest.mark.parametrize(
-    "receipts", [1, [1], ["ab"], [{}], [{"key": 1, "value": 1}], [{"key": "a", "x": 1}]]
-)
-def test_receipts_that_are_none_are_refused(store, receipts):
-    rewrite_index_manifest(store.path, lambda manifest: manifest.update(receipts=receipts))
-    with pytest.raises(CorruptIndexError, match="receipts"):
-        opened(store)
 
 
 def test_a_writer_counts_the_documents_of_its_changes(store):

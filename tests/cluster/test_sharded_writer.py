@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 
@@ -10,21 +9,18 @@ import pytest
 
 from killing import Victims
 from sharded import built
-from softcosine.cluster.manifest import KIND, VERSION, ShardsManifest, shard_folder
+from softcosine.cluster.manifest import ShardsManifest, shard_folder
 from softcosine.cluster.ownership import owners_of
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.cluster.sharded_writer import ShardedWriter
 from softcosine.errors import (
-    CorruptIndexError,
     IndexLockedError,
     InvalidInputError,
     UnknownDocumentError,
 )
 from softcosine.index.directory import store_writer
-from softcosine.index.directory.commit import Receipt
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.soft_index import SoftIndex
-from softcosine.storage import signed_manifest
 
 TEXTS = ["green tea", "black tea", "a flat tyre", "a pot of tea", "tyre and wheel"]
 
@@ -102,38 +98,6 @@ def test_a_writer_goes_on_after_a_commit_and_a_rollback(path):
     assert all(len(one.segments) == 1 for one in opened(path))
     with pytest.raises(InvalidInputError, match="closed"):
         writer.add("d", "tea")
-
-
-def test_a_commit_of_shards_remembers_values(path):
-    with ShardedWriter(path) as writer:
-        writer.remember("nothing", 1)  # without a change there is no commit
-    with ShardedWriter(path) as writer:
-        assert writer.remembered("nothing") is None
-        writer.remember("undone", 1)
-        writer.rollback()
-        writer.add_many(["a", "b"], ["tea", "tea"])
-        writer.remember("k", {"n": [1]})
-        assert writer.n_docs == 22
-    commit = ShardsManifest.read(path).checksum
-    with ShardedWriter(path) as writer:
-        assert writer.remembered("k") == Receipt("k", {"n": [1]}, commit)
-        assert writer.remembered("undone") is None
-        for number in range(70):
-            writer.remember(str(number), number)
-            writer.update_metadata("a", {"n": number})
-            writer.commit()
-        assert writer.remembered("k") is None
-        assert [writer.remembered(str(number)) is None for number in (5, 6)] == [True, False]
-    assert len(ShardsManifest.read(path).receipts) == 64
-
-
-def test_receipts_that_are_none_are_refused(path):
-    manifest = json.loads((path / "manifest.json").read_text())
-    manifest["receipts"] = [{"key": 1, "value": 1}]
-    manifest.pop("checksum")
-    (path / "manifest.json").write_text(json.dumps(signed_manifest(KIND, VERSION, manifest)))
-    with pytest.raises(CorruptIndexError, match="receipts"):
-        ShardsManifest.read(path)
 
 
 def test_an_index_opens_while_a_writer_commits(path, monkeypatch):

@@ -185,12 +185,10 @@ def test_browsers_of_other_sites_are_let_in_by_name_only(serving):
     client = serving(origins=("https://a.example",))
     assert client.get(FAQ, headers=ask).headers["access-control-allow-origin"] == ask["Origin"]
     assert client.options(f"{FAQ}/search", headers=ask).status_code == 200
-    change = {"Origin": ask["Origin"], "Idempotency-Key": "k"}
-    for _ in range(2):
-        answer = client.patch(f"{FAQ}/similarities", json={"pin": []}, headers=change)
-        shown = answer.headers["access-control-expose-headers"].lower().split(", ")
-        assert {"etag", "location", "idempotency-replayed"} <= set(shown)
-    assert answer.headers["idempotency-replayed"] == "true"
+    change = {"Origin": ask["Origin"]}
+    answer = client.patch(f"{FAQ}/similarities", json={"pin": []}, headers=change)
+    shown = answer.headers["access-control-expose-headers"].lower().split(", ")
+    assert {"etag", "location"} <= set(shown)
     ask["Origin"] = "https://b.example"
     assert "access-control-allow-origin" not in client.get(FAQ, headers=ask).headers
 

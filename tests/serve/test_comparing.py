@@ -89,11 +89,9 @@ def slow(monkeypatch):
     release.set()
 
 
-def test_comparisons_are_cancelled_repeated_and_limited(serving, slow):
+def test_comparisons_are_cancelled_and_limited(serving, slow):
     client = serving(limits={"waiting": 1})
-    headers = {"Idempotency-Key": "p"}
-    first = client.post(f"{FAQ}/pairs", json={"k": 1}, headers=headers)
-    assert client.post(f"{FAQ}/pairs", json={"k": 1}, headers=headers).json() == first.json()
+    first = client.post(f"{FAQ}/pairs", json={"k": 1})
     url = first.headers["location"]
     while client.get(url).json().get("done", 0) < 1:
         time.sleep(0.05)
@@ -104,8 +102,6 @@ def test_comparisons_are_cancelled_repeated_and_limited(serving, slow):
         third = client.post(f"{FAQ}/dedupe", json={})
     assert problem(third, 429) == "too-many-searches"
     assert third.json()["detail"].startswith("2 comparisons run or wait")
-    again = client.post(f"{FAQ}/pairs", json={"k": 1}, headers=headers)
-    assert again.json() == first.json()
     assert client.post(f"{FAQ}/search", json={"q": "tea"}).status_code == 200
     for task in (first.json(), second):
         assert client.delete(f"/v1/tasks/{task['id']}").status_code == 200

@@ -184,49 +184,6 @@ def test_a_writer_of_another_process_is_waited_for_and_named(serving, root):
     assert client.put(f"{FAQ}/documents/a", json={"text": "x"}).status_code == 201
 
 
-def test_a_repeated_request_changes_nothing(client):
-    url = f"{FAQ}/documents/new"
-    headers = {"Idempotency-Key": "k1"}
-    first = client.put(url, json={"text": "one"}, headers=headers)
-    again = client.put(url, json={"text": "one"}, headers=headers)
-    assert again.status_code == first.status_code == 201
-    assert again.json() == first.json()
-    assert again.headers["etag"] == first.headers["etag"]
-    assert again.headers["idempotency-replayed"] == "true"
-    assert problem(client.put(url, json={"text": "two"}, headers=headers), 409) == "key-reused"
-    gone = {"Idempotency-Key": "k2"}
-    assert client.delete(url, headers=gone).json() == client.delete(url, headers=gone).json()
-    failing = {"Idempotency-Key": "k3"}
-    assert problem(client.delete(url, headers=failing), 404) == "unknown-document"
-    client.put(url, json={"text": "one"})
-    assert client.delete(url, headers=failing).status_code == 200  # failures are not kept
-    assert problem(client.delete(url, headers={"Idempotency-Key": "x" * 201}), 422)
-    lines = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "k4"}
-    answers = [
-        client.post(f"{FAQ}/documents", content='{"id": "b", "text": "c"}', headers=lines)
-        for _ in range(2)
-    ]
-    assert answers[0].json()["added"] == 1
-    assert answers[0].json() == answers[1].json()
-    other = client.post(f"{FAQ}/documents", content='{"id": "b", "text": "d"}', headers=lines)
-    assert problem(other, 409) == "key-reused"
-
-
-def test_a_restarted_server_of_one_index_knows_the_last_64_changes(serving, root):
-    def put(client, number):
-        key = {"Idempotency-Key": f"k{number}"}
-        answer = client.put(f"{FAQ}/documents/d{number}", json={"text": "x"}, headers=key)
-        return answer.headers.get("idempotency-replayed"), answer.json()["added"]
-
-    first = serving(root / "faq")
-    assert [put(first, number) for number in range(65)] == [(None, 1)] * 65
-    assert first.put(f"{FAQ}/documents/other", json={"text": "x"}).status_code == 201
-    assert put(first, 0) == ("true", 1)
-    again = serving(root / "faq")
-    assert [put(again, number) for number in range(1, 65)] == [("true", 1)] * 64
-    assert put(again, 0) == (None, 0)  # made anew: it replaces the document
-
-
 def test_a_full_disk_changes_nothing(client, monkeypatch):
     import errno
 

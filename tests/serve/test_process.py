@@ -132,17 +132,16 @@ def test_a_killed_server_leaves_whole_commits(start, root):
     headers = {"Content-Type": "application/x-ndjson"}
     unanswered, whole = None, 0
 
-    def send(server, bulk, key):
+    def send(server, bulk):
         body = "\n".join(json.dumps({"id": id, "text": "kettle"}) for id in bulk)
-        given = {**headers, "Idempotency-Key": key}
-        return server.ask("POST", f"{FAQ}/documents", body.encode(), headers=given)
+        return server.ask("POST", f"{FAQ}/documents", body.encode(), headers=headers)
 
     for round in range(int(os.environ.get("SOFTCOSINE_KILLS", "4"))):
         server = start(root)
         acknowledged = []
         if unanswered is not None:  # it was committed, or not
-            status, answer = send(server, *unanswered)
-            assert (status, answer["added"], answer["replaced"]) == (200, 20, 0)
+            status, answer = send(server, unanswered)
+            assert (status, answer["added"] in (0, 20)) == (200, True)
             known = len(open_either(root / "faq"))
             assert known == whole + 20
         sent = []
@@ -150,9 +149,9 @@ def test_a_killed_server_leaves_whole_commits(start, root):
         def add(server=server, round=round, acknowledged=acknowledged, sent=sent):
             for bulk in range(1000):
                 names = [f"{round}-{bulk}-{i}" for i in range(20)]
-                sent.append((names, f"{round}-{bulk}"))
+                sent.append(names)
                 try:
-                    status, _ = send(server, *sent[-1])
+                    status, _ = send(server, sent[-1])
                 except (OSError, HTTPException, ValueError):  # a broken answer
                     return
                 assert status == 200
@@ -169,61 +168,7 @@ def test_a_killed_server_leaves_whole_commits(start, root):
         # At most the bulk in flight beside the acknowledged ones, and that one whole.
         assert len(ids) - known - len(acknowledged) in (0, 20)
         unanswered = sent[-1]
-        whole = known + len(set(acknowledged) - set(unanswered[0]))
-
-
-# In each process of a server: it dies after the commit of a document "last", before its answer.
-DYING = """
-import os, signal, threading
-from softcosine.serve.served_index import ServedIndex
-
-refresh = ServedIndex.refresh
-
-def dying(served):
-    new = refresh(served)
-    writing = threading.current_thread().name.startswith("softcosine-write")
-    if writing and "last" in served.view.index and os.path.exists(os.environ["DIES_IF"]):
-        os.unlink(os.environ["DIES_IF"])
-        os.kill(os.getpid(), signal.SIGKILL)
-    return new
-
-ServedIndex.refresh = dying
-"""
-
-
-@pytest.mark.parametrize("variant", ["saved", "saved_shards"])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_change_is_not_made_twice_if_the_server_dies_before_its_answer(
-    start, root, tmp_path, monkeypatch, workers
-):
-    lines = {"Content-Type": "application/x-ndjson", "Idempotency-Key": "bulk"}
-    bulk = b'{"id": "bike", "text": "a bicycle"}\n{"id": "last", "text": "a kettle"}\n'
-    (tmp_path / "sitecustomize.py").write_text(DYING)
-    (tmp_path / "dies").touch()
-    monkeypatch.setenv("DIES_IF", str(tmp_path / "dies"))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    server = start(root, "--workers", workers)
-    with pytest.raises((OSError, HTTPException)):
-        server.ask("POST", f"{FAQ}/documents", bulk, headers=lines)
-    if workers == 1:
-        assert server.process.wait(60) == -signal.SIGKILL
-        server = start(root)
-    commit = open_either(root / "faq").commit
-    # Another client changes the same documents before the first one comes again.
-    end = time.monotonic() + 60
-    while True:
-        try:
-            assert server.ask("DELETE", f"{FAQ}/documents/last")[0] == 200
-            break
-        except (OSError, HTTPException):  # a worker that is about to be replaced
-            assert time.monotonic() < end
-    expected = 200, {"added": 1, "replaced": 1, "commit": commit}
-    for _ in range(4):  # of the commit, and then of the answers that are stored
-        assert server.ask("POST", f"{FAQ}/documents", bulk, headers=lines) == expected
-    other = bulk.replace(b"kettle", b"pot")
-    assert server.ask("POST", f"{FAQ}/documents", other, headers=lines)[0] == 409
-    assert server.ask("GET", f"{FAQ}/documents/last")[0] == 404
-    assert server.end() == 0
+        whole = known + len(set(acknowledged) - set(unanswered))
 
 
 def test_workers_get_the_settings_of_their_server(root, tmp_path, monkeypatch):

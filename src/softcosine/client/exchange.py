@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import time
-import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import wraps
@@ -119,7 +118,6 @@ class Exchange:
         *,
         key: str = "",
         params: Mapping[str, str] | None = None,
-        changes: bool = False,
         if_match: str | None = None,
         repeatable: bool = True,
         timed: bool = False,
@@ -138,8 +136,6 @@ class Exchange:
             A mapping is sent as JSON, bytes are JSON lines.
         key : str
             Of the result in the JSON object of the reply; by default the object is the result.
-        changes : bool
-            Whether the request has an Idempotency-Key, so that repeating it changes nothing.
         if_match : str, optional
             The commit that must be the last one.
         repeatable : bool
@@ -158,8 +154,6 @@ class Exchange:
         if body is not None:
             lines = isinstance(body, bytes)
             headers["Content-Type"] = "application/x-ndjson" if lines else "application/json"
-        if changes:
-            headers["Idempotency-Key"] = uuid.uuid4().hex
         if if_match is not None:
             headers["If-Match"] = f'"{if_match}"'
         attempt, end = 0, time.monotonic() + self.timeout

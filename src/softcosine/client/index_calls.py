@@ -121,9 +121,11 @@ class WriterCalls(Writing):
         self._check_open()
         check_flag("refresh", refresh, optional=True)
         params = None if refresh is None else {"refresh": str(refresh).lower()}
+        # What is added twice is replaced by itself; what is deleted twice is missing.
+        twice = self._if_match is None and not any(b"delete" in line[:16] for line in self._lines)
         changed = await self._exchange.ask(
             Changed, "POST", f"{self._path}/changes", b"\n".join(self._lines), params=params,
-            changes=True, if_match=self._if_match,
+            if_match=self._if_match, repeatable=twice,
         )  # fmt: skip
         self._lines.clear()
         if self._if_match is not None:
@@ -436,8 +438,9 @@ class IndexCalls:
         """Return the result of a task after its end."""
         exchange, pause = self._exchange, _FIRST_PAUSE
         record = await exchange.ask(
-            Record, method, f"{self._path}/{name}", body, changes=True, if_match=if_match
-        )
+            Record, method, f"{self._path}/{name}", body, if_match=if_match,
+            repeatable=if_match is None,
+        )  # fmt: skip
         while record["state"] in ("waiting", "running"):
             await exchange.client._pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)

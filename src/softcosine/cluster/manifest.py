@@ -12,16 +12,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
 
 from softcosine.errors import CorruptIndexError
-from softcosine.index.directory.commit import Receipt, receipts_of, with_receipt
 from softcosine.storage import (
     MANIFEST,
     naming_a_full_disk,
@@ -82,15 +80,12 @@ class ShardsManifest:
         In the order of `softcosine.cluster.ownership.owner_of`.
     checksum : str
         Of the file; empty before it is written.
-    receipts : mapping of keys to Receipt
-        Those of the last commits that have one, the oldest first.
     """
 
     epoch: str
     next_number: int
     shards: tuple[ShardFacts, ...]
     checksum: str = ""
-    receipts: Mapping[str, Receipt] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def epoch_folder(self) -> str:
@@ -138,30 +133,21 @@ class ShardsManifest:
         names = [one.folder for one in shards]
         if not names or names != [shard_folder(number) for number in range(len(names))]:
             raise CorruptIndexError(f"{file} names the shards {names!r:.80}; build it anew.")
-        return cls(epoch, number, shards, stated["checksum"], receipts_of(stated, file))
+        return cls(epoch, number, shards, stated["checksum"])
 
-    def write(self, folder: Path, receipt: Receipt | None = None) -> Self:
-        """Write the manifest, replacing that of the folder atomically; return it as written.
-
-        Parameters
-        ----------
-        folder : Path
-        receipt : Receipt, optional
-            Stored beside those of earlier commits.
-        """
+    def write(self, folder: Path) -> Self:
+        """Write the manifest, replacing that of the folder atomically; return it as written."""
         content = {
             "epoch": self.epoch,
             "next_number": self.next_number,
             "shards": [asdict(one) for one in self.shards],
-            "receipts": with_receipt(self.receipts, receipt),
         }
         with naming_a_full_disk(folder), written_beside(folder / MANIFEST) as new:
             signed = signed_manifest(KIND, VERSION, content)
             write_manifest(signed, new)
             sync(new)
         sync(folder)
-        receipts = receipts_of(signed, folder / MANIFEST)
-        return replace(self, checksum=signed["checksum"], receipts=receipts)
+        return replace(self, checksum=signed["checksum"])
 
 
 def is_sharded(path: str | Path) -> bool:

@@ -22,7 +22,6 @@ from softcosine._validation import check_flag
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
-from softcosine.index.directory.commit import Receipt
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.writer.document import Committing, checked_id
 from softcosine.index.writer.index_writer import IndexWriter, check_options
@@ -98,7 +97,6 @@ class ShardedWriter(Committing):
         self._awaiting: threading.Barrier | None = None  # where shards wait until all are ready
         self._announced: dict[int, ShardFacts] = {}
         self._failed: BaseException | None = None
-        self._receipt: Receipt | None = None
         self._publishing = threading.Lock()
         self._open = True
 
@@ -149,18 +147,6 @@ class ShardedWriter(Committing):
         for number in range(self._manifest.n_shards):
             self._writer(number).merge()
 
-    def remember(self, key: str, value: Any) -> None:
-        """Store a value with the next commit, so that `remembered` finds it, also after a crash.
-
-        See `IndexWriter.remember`; the manifest of the shards has it.
-        """
-        self._check_open()
-        self._receipt = Receipt(key, value)
-
-    def remembered(self, key: str) -> Receipt | None:
-        """Return what `remember` stored under a key, with the checksum of its commit."""
-        return self._manifest.receipts.get(key)
-
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise InvalidInputError(
             "shards keep the similarities, weights, statistics and encoder that they were built "
@@ -181,7 +167,7 @@ class ShardedWriter(Committing):
         ------
         OSError
             If a shard cannot be written. Readers see the last commit, or the new one of all shards
-            if only the end of it failed (`remembered` tells which); you can call `commit` again.
+            if only the end of it failed; you can call `commit` again.
         """
         self._check_open()
         check_flag("refresh", refresh, optional=True)
@@ -224,7 +210,6 @@ class ShardedWriter(Committing):
         self._check_open()
         for writer in self._writers.values():
             writer.rollback()
-        self._receipt = None
         self._next = self._manifest.next_number
 
     def close(self) -> None:
@@ -291,10 +276,9 @@ class ShardedWriter(Committing):
             )
             manifest = replace(self._manifest, shards=shards, next_number=self._next)
             try:
-                self._manifest = manifest.write(self.path, self._receipt)
+                self._manifest = manifest.write(self.path)
             except OSError:
                 visible = ShardsManifest.read(self.path)
                 if replace(visible, checksum=manifest.checksum) != manifest:
                     raise
                 self._manifest = visible  # only the last sync failed
-            self._receipt = None

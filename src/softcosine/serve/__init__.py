@@ -8,8 +8,6 @@
     The indexes by name; one index, its searches and its writes.
 ``routing.py``, ``*_routes.py``
     How routes are declared; the routes.
-``repeats.py``
-    Changes, made once for each Idempotency-Key.
 ``tasks.py``, ``state_store.py``
     Long changes and comparisons; what the processes of a server share.
 ``keys.py``, ``sessions.py``

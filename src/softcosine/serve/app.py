@@ -31,11 +31,9 @@ from softcosine.serve.settings import ServeSettings
 
 _REFRESH = 0.5  # seconds between two looks at the commits of other processes
 # Request headers that pages of other origins may send.
-_HEADERS = ("Authorization", "Content-Type", "If-Match", "Idempotency-Key", "Prefer")
+_HEADERS = ("Authorization", "Content-Type", "If-Match", "Prefer")
 # Response headers that they may read.
-_EXPOSED = (
-    "ETag", "Location", "Retry-After", "X-Request-Id", "Idempotency-Replayed",
-)  # fmt: skip
+_EXPOSED = ("ETag", "Location", "Retry-After", "X-Request-Id")
 _log = logging.getLogger(__name__)
 _requests = logging.getLogger("softcosine.serve.requests")
 

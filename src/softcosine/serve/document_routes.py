@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -16,14 +15,12 @@ from softcosine.index.wire import wire
 from softcosine.serve import models
 from softcosine.serve.json_text import json_response
 from softcosine.serve.problems import Problem
-from softcosine.serve.repeats import Repeatable, once, replayed
 from softcosine.serve.routing import CHANGE, Call, matching, route
 from softcosine.serve.search_routes import executed
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.spooling import (
     JSON_LINES,
     content_type,
-    digest_of,
     read_json,
     read_lines,
     spooled,
@@ -38,44 +35,31 @@ async def _changed(
     call: Call[Any],
     work: Callable[[EitherWriter, EitherIndex], dict[str, int]],
     *,
-    body: IO[bytes] | None = None,
     refresh: bool | None = None,
     created: str | None = None,
 ) -> Response:
     """Return what a change has changed, after its commit.
-
-    A change that an earlier request with the same Idempotency-Key made is not made again.
 
     Parameters
     ----------
     call : Call
     work : callable
         Makes the change; returns the counts of the answer.
-    body : file, optional
-        The body, if the route has spooled it.
     refresh : bool, optional
         See `IndexWriter.commit`.
     created : str, optional
         Address of the document, if it may be new.
     """
-
-    async def change(repeatable: Repeatable | None) -> Response:
-        done = await call.served.change(
-            call.server.writers, work, if_match=matching(call), once=repeatable, refresh=refresh
-        )
-        location = created if done.result.get("added") else None
-        answer = json_response(
-            {**done.result, "commit": done.commit},
-            status=200 if location is None else 201,
-            commit=done.commit,
-            location=location,
-        )
-        return replayed(answer) if done.replayed else answer
-
-    digest = None
-    if call.header("idempotency-key") is not None and body is not None:
-        digest = await asyncio.to_thread(digest_of, body)
-    return await once(call.request, call.server.store, change, digest)
+    done = await call.served.change(
+        call.server.writers, work, if_match=matching(call), refresh=refresh
+    )
+    location = created if done.result.get("added") else None
+    return json_response(
+        {**done.result, "commit": done.commit},
+        status=200 if location is None else 201,
+        commit=done.commit,
+        location=location,
+    )
 
 
 @route("GET", _PATH, query=models.ListQuery, answers={200: models.DocumentsAnswer})
@@ -116,7 +100,7 @@ async def add_documents(call: Call[None]) -> Response:
             n_new = writer.n_docs - len(index)
             return {"added": n_new, "replaced": n_read - n_new}
 
-        return await _changed(call, add, body=body)
+        return await _changed(call, add)
 
 
 @route(
@@ -191,7 +175,7 @@ async def change_index(call: Call[models.ChangesQuery]) -> Response:
                 "updated": counts["updated"],
             }
 
-        return await _changed(call, work, body=body, refresh=call.body.refresh)
+        return await _changed(call, work, refresh=call.body.refresh)
 
 
 def _made(writer: EitherWriter, change: models.Change) -> dict[str, int]:

@@ -17,7 +17,6 @@ unknown-task               404     no task has this id
 method-not-allowed         405     the route has other methods
 slow-request               408     the client paused too long within the body
 already-exists             409     an index or alias has this name
-key-reused                 409     the Idempotency-Key came with another request
 changed-meanwhile          412     If-Match names another commit than the last one
 too-large                  413     the body is too large
 unsupported-type           415     the body is neither JSON nor JSON lines
@@ -69,7 +68,7 @@ _KINDS = {
     404: ("not-found", "unknown-index", "unknown-document", "unknown-term", "unknown-task"),
     405: ("method-not-allowed",),
     408: ("slow-request",),
-    409: ("already-exists", "key-reused"),
+    409: ("already-exists",),
     412: ("changed-meanwhile",),
     413: ("too-large",),
     415: ("unsupported-type",),

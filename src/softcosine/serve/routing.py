@@ -38,12 +38,8 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "description": "A commit that is known; 304 if it is still the last one.",
         "schema": {"type": "string"},
     },
-    "Idempotency-Key": {
-        "description": "Any text; a request with the same key gets the same answer for a day.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 200},
-    },
 }
-CHANGE = ("If-Match", "Idempotency-Key")
+CHANGE = ("If-Match",)
 _B = TypeVar("_B")
 
 

@@ -180,12 +180,13 @@ def _declare_comparison(name: str) -> None:
                     f"{comparisons.seconds(body.timeout_ms):g} seconds; {_ADVICE}"
                 ) from error
 
-        return await started(call, name, work, comparisons.check)
+        comparisons.check()
+        return await started(call, name, work)
 
     compare.__name__, compare.__doc__ = name, operation.request.__doc__
     declared = route(
         "POST", f"{_INDEX}/{operation.path}", body=models.BODIES[name],
-        answers={202: models.TaskAnswer}, headers=("Idempotency-Key",),
+        answers={202: models.TaskAnswer},
     )  # fmt: skip
     declared(compare)
 

@@ -25,7 +25,6 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.serve.problems import Problem
-from softcosine.serve.repeats import Repeatable, key_reused
 from softcosine.serve.settings import Limits
 
 EitherWriter = IndexWriter | ShardedWriter
@@ -139,14 +138,11 @@ class Change(Generic[_T]):
         The index as of this change, or a later one.
     commit : str
         Checksum of the commit.
-    replayed : bool
-        Whether an earlier request with the same Idempotency-Key made it.
     """
 
     result: _T
     view: View
     commit: str
-    replayed: bool = False
 
 
 class ServedIndex:
@@ -201,7 +197,6 @@ class ServedIndex:
         work: Callable[[EitherWriter, EitherIndex], _T],
         *,
         if_match: str | None = None,
-        once: Repeatable | None = None,
         refresh: bool | None = None,
         progress: Report | None = None,
     ) -> Change[_T]:
@@ -216,8 +211,6 @@ class ServedIndex:
             Gets the writer, and the index as of the last commit; returns JSON values.
         if_match : str, optional
             The commit that must be the last one.
-        once : Repeatable, optional
-            The change is made only if no commit has the receipt of this request.
         refresh : bool, optional
             See `IndexWriter.commit`.
         progress : callable, optional
@@ -226,8 +219,7 @@ class ServedIndex:
         Raises
         ------
         Problem
-            ``busy`` if too many changes wait, ``changed-meanwhile`` if there is another commit,
-            ``key-reused``.
+            ``busy`` if too many changes wait, ``changed-meanwhile`` if there is another commit.
         """
         index = self._index
 
@@ -238,12 +230,6 @@ class ServedIndex:
                 index.writer(timeout=wait, progress=progress) as writer,
             ):
                 index.refresh()
-                if once is not None and (known := writer.remembered(once.key)) is not None:
-                    fingerprint, result = known.value
-                    if fingerprint != once.fingerprint:
-                        raise key_reused()
-                    self.refresh()
-                    return Change(result, self.view, known.commit, replayed=True)
                 if if_match is not None and if_match != index.commit:
                     raise Problem(
                         "changed-meanwhile",
@@ -251,8 +237,6 @@ class ServedIndex:
                         f"names {if_match:.80}; read the index again and repeat the change.",
                     )
                 result = work(writer, index)
-                if once is not None:
-                    writer.remember(once.key, [once.fingerprint, result])
                 writer.commit(refresh)
                 index.refresh()
                 commit = index.commit  # before another process can write

@@ -92,7 +92,7 @@ class ServeSettings:
     log_queries : bool
         Whether the log has the texts of queries.
     state : Path or None
-        Folder of what the processes of one server share: tasks, answers to repeated requests,
+        Folder of what the processes of one server share: tasks and
         sessions. By default ``.serve`` in the folder of indexes.
     shards : ShardOptions
         Where the shards of sharded indexes are searched.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from tempfile import SpooledTemporaryFile
@@ -37,15 +36,6 @@ async def spooled(request: Request) -> AsyncIterator[IO[bytes]]:
                 body.write(chunk)
         body.seek(0)
         yield body
-
-
-def digest_of(body: IO[bytes]) -> bytes:
-    """Return the SHA-256 of a body, which is then at its start again."""
-    digest = hashlib.sha256()
-    while chunk := body.read(_IN_MEMORY):
-        digest.update(chunk)
-    body.seek(0)
-    return digest.digest()
 
 
 def read_json(body: bytes, kind: Any) -> Any:

@@ -9,20 +9,15 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from softcosine._file_lock import FileLock
 
 _FILE = "state.sqlite3"
-_KEPT = 24 * 3600.0  # seconds that answers and ended tasks are remembered
+_KEPT = 24 * 3600.0  # seconds that ended tasks are remembered
 _MOST_BYTES = 256 << 20  # of the results of ended tasks; beyond, the oldest are forgotten
-_LONGEST = 600.0  # seconds after which a change without an answer counts as broken off
 _SCHEMA = """
-create table if not exists answers (
-    key text primary key, fingerprint blob, status integer, headers text, body blob, since real
-);
 create table if not exists tasks ( -- record is last, so that the others are read without it
     id text primary key, ended integer, cancelled integer, since real, record blob
 );
@@ -30,18 +25,8 @@ create table if not exists sessions (token text primary key, key text, until rea
 """
 
 
-@dataclass(frozen=True, slots=True)
-class StoredAnswer:
-    """The answer to a request; of status 0 while the request still runs."""
-
-    fingerprint: bytes
-    status: int
-    headers: dict[str, str]
-    body: bytes
-
-
 class StateStore:
-    """Answers by Idempotency-Key, tasks, and sessions. The file is made at its first use.
+    """Tasks and sessions. The file is made at its first use.
 
     A process that starts tasks holds a lock, so that the others see when it is gone.
 
@@ -68,40 +53,6 @@ class StateStore:
             connection.execute("commit")
         finally:
             connection.close()
-
-    def begin(self, key: str, fingerprint: bytes) -> StoredAnswer | None:
-        """Return what is known of a key; if nothing is, note that its request runs."""
-        now = time.time()
-        with self._opened() as connection:
-            connection.execute(
-                "delete from answers where since < ? or (status = 0 and since < ?)",
-                (now - _KEPT, now - _LONGEST),
-            )
-            found = connection.execute(
-                "select fingerprint, status, headers, body from answers where key = ?", (key,)
-            ).fetchone()
-            if found is None:
-                connection.execute(
-                    "insert into answers values (?, ?, 0, '{}', x'', ?)", (key, fingerprint, now)
-                )
-                return None
-        return StoredAnswer(found[0], found[1], json.loads(found[2]), found[3])
-
-    def keep(self, key: str, answer: StoredAnswer) -> None:
-        """Remember the answer of a key."""
-        with self._opened() as connection:
-            connection.execute(
-                "insert or replace into answers values (?, ?, ?, ?, ?, ?)",
-                (
-                    key, answer.fingerprint, answer.status, json.dumps(answer.headers),
-                    answer.body, time.time(),
-                ),
-            )  # fmt: skip
-
-    def forget(self, key: str) -> None:
-        """Forget a key whose request failed, so that it can be repeated."""
-        with self._opened() as connection:
-            connection.execute("delete from answers where key = ?", (key,))
 
     def put_task(self, id: str, record: dict[str, Any], *, ended: bool) -> bool:
         """Store the state of a task of this process; return whether it is to be cancelled."""
@@ -195,7 +146,6 @@ class StateStore:
         if not (self._folder / _FILE).exists():
             return
         with self._opened() as connection:
-            connection.execute("delete from answers where status = 0")
             left = connection.execute("select id, record from tasks where not ended").fetchall()
         records = [(id, json.loads(stored)) for id, stored in left]
         self._fail([one for one in records if not self._runs(one[1].get("process", ""))])

@@ -16,8 +16,6 @@ from softcosine.index.writer.growing import rebuilt
 from softcosine.serve import models
 from softcosine.serve.json_text import json_response
 from softcosine.serve.keys import Scope
-from softcosine.serve.problems import Problem
-from softcosine.serve.repeats import Repeatable, once
 from softcosine.serve.routing import CHANGE, Call, matching, route
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.server import require
@@ -50,7 +48,6 @@ async def started(
     call: Call[Any],
     kind: str,
     work: Callable[[Report], Awaitable[dict[str, Any]]],
-    check: Callable[[], None] = lambda: None,
 ) -> Response:
     """Start a task, and return its state with the status 202.
 
@@ -59,18 +56,9 @@ async def started(
     call : Call
     kind, work
         See `softcosine.serve.tasks.Tasks.start`.
-    check : callable, optional
-        Called before a new task, not before the answer to a repeated request.
     """
-
-    async def start(repeatable: Repeatable | None) -> Response:
-        if repeatable is not None and repeatable.begun:
-            raise Problem("busy", "the first request with this Idempotency-Key still runs.")
-        check()
-        record = await call.server.tasks.start(kind, call.served.name, work)
-        return json_response(record, status=202, location=f"/v1/tasks/{record['id']}")
-
-    return await once(call.request, call.server.store, start)
+    record = await call.server.tasks.start(kind, call.served.name, work)
+    return json_response(record, status=202, location=f"/v1/tasks/{record['id']}")
 
 
 @route("GET", _INDEX + "/similarities", answers={200: models.SimilaritiesAnswer})
@@ -104,10 +92,7 @@ async def change_similarities(call: Call[models.SimilaritiesBody]) -> Response:
     return await started(call, "similarities", work)
 
 
-@route(
-    "POST", _INDEX + "/merge", "admin", changes=True, headers=("Idempotency-Key",),
-    answers={202: models.TaskAnswer},
-)  # fmt: skip
+@route("POST", _INDEX + "/merge", "admin", changes=True, answers={202: models.TaskAnswer})
 async def merge(call: Call[None]) -> Response:
     """Merge all segments, and free the space of deleted documents."""
 

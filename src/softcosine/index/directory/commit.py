@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -22,49 +22,6 @@ from softcosine.storage import (
     parsed_manifest,
     read_manifest,
 )
-
-_MOST = 64  # that a manifest has
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a writer stored with a commit, to find out later whether the commit was made.
-
-    Attributes
-    ----------
-    key : str
-    value : object
-        JSON values.
-    commit : str
-        Checksum of the commit; empty before it.
-    """
-
-    key: str
-    value: Any
-    commit: str = ""
-
-
-def receipts_of(manifest: Mapping[str, Any], file: str | Path) -> dict[str, Receipt]:
-    """Return the receipts of a manifest by key; a manifest cannot name its own checksum."""
-    try:
-        stated = [Receipt(**one) for one in manifest.get("receipts", ())]
-        if not all(type(one.key) is type(one.commit) is str for one in stated):
-            raise TypeError("a key or commit is no string")
-    except TypeError as error:
-        raise CorruptIndexError(f"{file} has invalid receipts: {error}.") from error
-    return {
-        one.key: one if one.commit else replace(one, commit=manifest["checksum"]) for one in stated
-    }
-
-
-def with_receipt(receipts: Mapping[str, Receipt], new: Receipt | None) -> list[dict[str, Any]]:
-    """Return the last receipts for the next manifest, as JSON values."""
-    kept = dict(receipts)
-    if new is not None:
-        kept.pop(new.key, None)
-        kept[new.key] = new  # the last
-    return [asdict(one) for one in list(kept.values())[-_MOST:]]
-
 
 PARTS = "parts"
 NEW = f"{MANIFEST}.new"  # the manifest of the next commit, until it is renamed
@@ -98,8 +55,6 @@ class Commit:
         Of the manifest, which covers every file of the index.
     lease : object
         Keeps a copy from object storage on disk as long as it exists.
-    receipts : mapping of keys to Receipt
-        Those of the last commits that have one, the oldest first.
     """
 
     path: Path
@@ -108,7 +63,6 @@ class Commit:
     parts: Mapping[str, Folder]
     checksum: str = ""
     lease: object = field(default=None, repr=False, compare=False)
-    receipts: Mapping[str, Receipt] = field(default_factory=dict, repr=False)
 
     @property
     def epoch(self) -> str:
@@ -157,9 +111,8 @@ def open_commit(path: Path, manifest: dict[str, Any], known: Mapping[str, Folder
             part = open_part(path, name, kind, stated, n_parts=len(facts))
         parts[name] = part
     return Commit(
-        path, manifest["generation"], settings, MappingProxyType(parts), manifest["checksum"],
-        receipts=receipts_of(manifest, path / MANIFEST),
-    )  # fmt: skip
+        path, manifest["generation"], settings, MappingProxyType(parts), manifest["checksum"]
+    )
 
 
 def epoch_of(settings: Mapping[str, Any], checksums: Mapping[str, str]) -> str:

@@ -17,7 +17,6 @@ from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
 from softcosine.index.segment.segment import Segment
 
 if TYPE_CHECKING:
-    from softcosine.index.directory.commit import Receipt
     from softcosine.index.encoding import IndexEncoder
 
 
@@ -119,12 +118,6 @@ class MemoryWriter:
 
     def verify(self, names: Iterable[str]) -> None:
         """Do nothing: there are no files."""
-
-    def remember(self, receipt: Receipt) -> None:
-        """Do nothing: the index ends with its process."""
-
-    def remembered(self, key: str) -> None:
-        """Return None."""
 
     def commit_snapshot(self, snapshot: Snapshot) -> int:
         """Make a snapshot the last commit."""

@@ -21,12 +21,10 @@ from softcosine.index.directory.commit import (
     SHARED,
     VERSION,
     Commit,
-    Receipt,
     current_manifest,
     epoch_of,
     open_commit,
     patiently,
-    with_receipt,
 )
 from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import (
@@ -62,7 +60,6 @@ class StoreWriter:
         self._written: dict[str, Folder] = {}
         self._unrenamed = False  # whether the last commit was announced, but not renamed
         self._closed = False
-        self._receipt: Receipt | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -181,14 +178,6 @@ class StoreWriter:
         for name in names:
             self.part(name).verify()
 
-    def remember(self, receipt: Receipt) -> None:
-        """Store a receipt with the next commit; later commits keep it for a while."""
-        self._receipt = receipt
-
-    def remembered(self, key: str) -> Receipt | None:
-        """Return the receipt of a key, if one of the last commits has it."""
-        return self.base.receipts.get(key)
-
     def part(self, name: str) -> Folder:
         """Return a part of the last commit, or one written since."""
         if name in self._written:
@@ -243,7 +232,6 @@ class StoreWriter:
                     name: {"kind": part.kind, "checksum": part.checksum}
                     for name, part in opened.items()
                 },
-                "receipts": with_receipt(self.base.receipts, self._receipt),
             },
         )
         generation = open_commit(path, manifest, opened)
@@ -266,7 +254,6 @@ class StoreWriter:
             visible = (self._visible() or {}).get("checksum") == generation.checksum
             if visible or announced:
                 self.base, self._written, self._unrenamed = generation, {}, not visible
-                self._receipt = None
             elif not self._unrenamed:
                 with contextlib.suppress(OSError):
                     new.unlink(missing_ok=True)
@@ -283,7 +270,7 @@ class StoreWriter:
 
     def discard(self) -> None:
         """Delete all parts written since the last commit."""
-        self._written, self._receipt = {}, None
+        self._written = {}
         self.sweep()
 
     def sweep(self) -> None:

@@ -18,7 +18,6 @@ from softcosine.errors import (
     SoftCosineWarning,
     VocabularyMismatchError,
 )
-from softcosine.index.directory.commit import Receipt
 from softcosine.index.directory.directory import Directory
 from softcosine.index.encoding import (
     IndexEncoder,
@@ -523,25 +522,6 @@ class IndexWriter(Committing):
                 if self._on_commit is not None:
                     self._on_commit(self._reader.encoder)
         return self.generation
-
-    def remember(self, key: str, value: Any) -> None:
-        """Store a value with the next commit, so that `remembered` finds it, also after a crash.
-
-        An index on disk remembers the last 64 keys; one in memory remembers none. Without
-        changes there is no commit, and nothing is remembered.
-
-        Parameters
-        ----------
-        key : str
-        value : object
-            JSON values.
-        """
-        self._check_open()
-        self._writer.remember(Receipt(key, value))
-
-    def remembered(self, key: str) -> Receipt | None:
-        """Return what `remember` stored under a key, with the checksum of its commit."""
-        return self._writer.remembered(key)
 
     def freeze(self) -> int:
         """Commit, and keep the epoch from then on.
