@@ -7,6 +7,7 @@ This module does not import NumPy, because ``softcosine --help`` imports it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -16,6 +17,19 @@ from softcosine.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")  # it may stand in an address
+
+
+def checked_name(name: Any, of: str = "an index") -> str:
+    """Return the name of an index, alias or key of a server; InvalidInputError if it is none."""
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise InvalidInputError(
+            f"{name!r:.120} is no name of {of}; use up to 100 letters, digits, '.', '_' and '-', "
+            "and begin with a letter, a digit or '_'."
+        )
+    return name
 
 
 def must_be(name: str, value: object, needed: str) -> InvalidInputError:

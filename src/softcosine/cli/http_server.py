@@ -61,6 +61,7 @@ class Bounds:
     timeout: float = option("--timeout SECONDS", "Longest time of a search.", 10.0, min=0.001)
     max_body: str = option("--max-body SIZE", "Largest document as JSON: 8M, 1G.", "8M")
     max_bulk: str = option("--max-bulk SIZE", "Largest body of JSON lines.", "1G")
+    max_answer: str = option("--max-answer SIZE", "Most that an answer reads and writes.", "64M")
     max_k: int = option("--max-k N", "Most hits of an answer.", 1000, min=1)
     max_pairs: int = option("--max-pairs N", "Most similar pairs of an answer.", 100_000, min=1)
 
@@ -69,9 +70,9 @@ class Bounds:
         from softcosine.serve.settings import Limits
 
         limits = Limits(
-            body_bytes=bytes_in(self.max_body), bulk_bytes=bytes_in(self.max_bulk), k=self.max_k,
-            pairs=self.max_pairs, waiting=self.waiting,
-            timeout_ms=max(1, round(1000 * self.timeout)),
+            body_bytes=bytes_in(self.max_body), bulk_bytes=bytes_in(self.max_bulk),
+            answer_bytes=bytes_in(self.max_answer), k=self.max_k, pairs=self.max_pairs,
+            waiting=self.waiting, timeout_ms=max(1, round(1000 * self.timeout)),
         )  # fmt: skip
         return limits if self.threads is None else replace(limits, threads=self.threads)
 
@@ -235,7 +236,7 @@ def list_keys(file: _KeyFile, as_json: Json = False) -> None:
         if as_json:
             print_json({"name": key.name, "scopes": key.scopes, "made": key.made})
         else:
-            typer.echo(f"{printable(key.name)}  {', '.join(key.scopes)}  {key.made}")
+            typer.echo(f"{printable(key.name)}  {', '.join(key.scopes)}  {printable(key.made)}")
 
 
 def remove_key(file: _KeyFile, name: _KeyName) -> None:

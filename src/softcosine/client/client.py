@@ -10,8 +10,8 @@ from ssl import SSLContext
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
-from softcosine._validation import check_number, check_whole
-from softcosine.client.exchange import Awaiting, Blocking, Exchange, call, httpx_module, segment
+from softcosine._validation import check_number, check_whole, checked_name
+from softcosine.client.exchange import Awaiting, Blocking, Exchange, call, httpx_module
 from softcosine.client.index_calls import IndexCalls, Record, WriterCalls
 from softcosine.errors import InvalidInputError, UnknownDocumentError
 from softcosine.matrix.recipe import SimilarityRecipe
@@ -91,7 +91,7 @@ class _Connected:
                 if isinstance(similarity, SimilarityRecipe)
                 else dict(similarity)
             )
-        path = f"indexes/{segment(name)}"
+        path = f"indexes/{checked_name(name)}"
         return await self._exchange.ask(Record, "PUT", path, options, repeatable=False)
 
     @call
@@ -105,7 +105,9 @@ class _Connected:
         AlreadyExistsError
             If an alias stands for it.
         """
-        await self._exchange.ask(Record, "DELETE", f"indexes/{segment(name)}", repeatable=False)
+        await self._exchange.ask(
+            Record, "DELETE", f"indexes/{checked_name(name)}", repeatable=False
+        )
 
     @call
     async def aliases(self) -> dict[str, str]:
@@ -115,12 +117,14 @@ class _Connected:
     @call
     async def set_alias(self, alias: str, index: str) -> None:
         """Let a name stand for an index: searches move to it at once."""
-        await self._exchange.ask(Record, "PUT", f"aliases/{segment(alias)}", {"index": index})
+        await self._exchange.ask(Record, "PUT", f"aliases/{checked_name(alias)}", {"index": index})
 
     @call
     async def delete_alias(self, alias: str) -> None:
         """Delete an alias; the index stays."""
-        await self._exchange.ask(Record, "DELETE", f"aliases/{segment(alias)}", repeatable=False)
+        await self._exchange.ask(
+            Record, "DELETE", f"aliases/{checked_name(alias)}", repeatable=False
+        )
 
 
 class Client(_Connected, Blocking):

@@ -12,11 +12,12 @@ import numpy as np
 from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
-from softcosine._validation import check_flag, check_list
+from softcosine._validation import check_flag, check_list, checked_name
 from softcosine.client.exchange import Changed, Exchange, call, json_bytes, segment, time_limit
-from softcosine.client.failures import error_of
+from softcosine.client.failures import PREFIX, error_of
 from softcosine.errors import (
     InvalidInputError,
+    ProblemError,
     ServerError,
     UnknownDocumentError,
     UnknownTermError,
@@ -42,6 +43,7 @@ from softcosine.operations import OPERATIONS
 _T = TypeVar("_T")
 _SEARCHES = 32  # searches of one request, as many as a server allows by default
 _PAGE = 1000  # documents of one request, likewise
+_LARGE = "large-answer"  # the problem of an answer of too many bytes
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between two looks at a task
 Text = str | Sequence[str] | Mapping[str, str]
 Record = dict[str, Any]
@@ -159,7 +161,7 @@ class IndexCalls:
         self.name = name
         self._client = client
         self._exchange: Exchange = client._exchange
-        self._path = f"indexes/{segment(name)}"
+        self._path = f"indexes/{checked_name(name)}"
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self._exchange.address!r})"
@@ -310,17 +312,19 @@ class IndexCalls:
         With ``k=None`` they come page by page; a commit in between can move documents.
         """
         request = FilterRequest.of(where=where, **options)
-        page = replace(request, k=_PAGE if request.k is None else request.k)
-        listing = await self._sent(Listing, "filter", page)
-        if request.k is not None:
-            return listing
-        documents, facets = list(listing.documents), listing.facets
-        total = listing.n_matching
-        while len(listing) == _PAGE:
-            offset = request.offset + len(documents)
-            listing = await self._sent(Listing, "filter", replace(page, offset=offset, facets=[]))
-            documents += listing.documents
-        return Listing(tuple(documents), total, request.offset, facets)
+        k, page = _PAGE if request.k is None else request.k, request
+        pages, documents = list[Listing](), list[Document]()
+        while not pages or (request.k is None and len(pages[-1]) == k):
+            try:
+                pages.append(await self._sent(Listing, "filter", replace(page, k=k)))
+            except ProblemError as error:  # of long documents a page holds fewer
+                if request.k is not None or error.kind != _LARGE or k == 1:
+                    raise
+                k = max(1, k // 4)
+                continue
+            documents += pages[-1].documents
+            page = replace(page, offset=request.offset + len(documents), facets=[])
+        return Listing(tuple(documents), pages[0].n_matching, request.offset, pages[0].facets)
 
     @call
     async def count(self, where: Mapping[str, Any] | None = None) -> int:
@@ -416,7 +420,8 @@ class IndexCalls:
                 list[Record], "POST", "search", {"searches": named}, key="results"
             )
             for one, record in zip(some, records, strict=True):
-                if record.get("status") == 429:  # alone, it is repeated until the server takes it
+                # Alone, it is repeated until the server takes it, and all bytes are for its answer.
+                if record.get("status") == 429 or record.get("type") == PREFIX + _LARGE:
                     path = f"{self._path}/search"
                     found.append(await self._exchange.ask(Hits, "POST", path, one, timed=True))
                 elif "hits" in record:

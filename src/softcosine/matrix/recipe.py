@@ -140,7 +140,11 @@ class SimilarityRecipe:
             "pass Decisions, or read them by read_decisions(path)",
         )
         check_flag("guard", self.guard)
-        Rules(self.max_neighbors or 0, self.min_similarity, self.strategy)
+        Rules(
+            0 if self.max_neighbors is None else self.max_neighbors,
+            self.min_similarity,
+            self.strategy,
+        )
         for name, possible in (("order", _ORDERS), ("scaling", get_args(Scaling))):
             check_choice(name, getattr(self, name), possible)
         if self.strategy == "rows" and self.scaling in ("balanced", "definite"):

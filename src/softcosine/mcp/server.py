@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -44,6 +44,7 @@ def mcp_server(
     ranking: str | None = None,
     ask: Ask | None = None,
     meaning: float | None = None,
+    run: Callable[[Callable[[], Any]], Awaitable[Any]] = asyncio.to_thread,
 ) -> Any:
     """Return an MCP server whose tools search indexes.
 
@@ -59,6 +60,8 @@ def mcp_server(
         Where texts of hits are truncated, unless a call says otherwise.
     ranking, ask, meaning
         Of the tools search and explain, as in `SoftIndex.search`.
+    run : callable, optional
+        Runs the work of a tool, and returns its result; by default in a thread.
 
     Returns
     -------
@@ -86,6 +89,7 @@ def mcp_server(
     with _unchanged_logging():
         return _Server(
             tools,
+            run,
             name="softcosine",
             title="softcosine",
             version=__version__,
@@ -98,8 +102,11 @@ def mcp_server(
 class _Server(MCPServer):  # type: ignore[misc]  # types of mcp are skipped
     """A server of `TOOLS`, whose errors reach the client with their messages."""
 
-    def __init__(self, tools: Tools, **facts: Any) -> None:
+    def __init__(
+        self, tools: Tools, run: Callable[[Callable[[], Any]], Awaitable[Any]], **facts: Any
+    ) -> None:
         super().__init__(**facts)
+        self._run = run
         self._own = {
             name: tool for name, tool in TOOLS.items() if tools.writable or not tool.writes
         }
@@ -131,17 +138,20 @@ class _Server(MCPServer):  # type: ignore[misc]  # types of mcp are skipped
         """Return the result of a tool; errors of the library are for the model to read."""
         if (tool := self._own.get(name)) is None:
             raise ToolError(f"there is no tool {name!r:.100}; there are {', '.join(self._own)}.")
+
+        def answer() -> bytes:
+            record = json.dumps(self._tools.call(tool, arguments), ensure_ascii=False)
+            # Half of a surrogate pair cannot be sent; it becomes U+FFFD.
+            return record.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
         try:
-            record = await asyncio.to_thread(self._tools.call, tool, arguments)
+            text = (await self._run(answer)).decode()
         except IndexLockedError as error:
             raise ToolError(f"{error}".rpartition(";")[0] + "; try again later.") from error
         except (SoftCosineError, OSError) as error:
             raise ToolError(str(error)) from error
         except Exception as error:
             raise UnexpectedToolError(f"an unexpected error of the tool {name}") from error
-        # Half of a surrogate pair cannot be sent; it becomes U+FFFD.
-        halves = json.dumps(record, ensure_ascii=False).encode("utf-16", "surrogatepass")
-        text = halves.decode("utf-16", "replace")
         return mcp_types.CallToolResult(
             content=[mcp_types.TextContent(type="text", text=text)],
             structured_content=json.loads(text),

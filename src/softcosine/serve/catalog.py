@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import secrets
 import shutil
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from softcosine._file_lock import FileLock
+from softcosine._validation import NAME, checked_name
 from softcosine.errors import IndexFormatError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.lock import WriteLock
@@ -22,7 +25,6 @@ from softcosine.serve.settings import ServeSettings
 from softcosine.storage import write_text
 from softcosine.storage.remote import url_of
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 _MANIFEST, _ALIASES, _STATE = "manifest.json", "aliases.json", ".serve"
 _log = logging.getLogger(__name__)
 
@@ -62,11 +64,11 @@ class Catalog:
         self._only = path.name if self.elsewhere or (path / _MANIFEST).exists() else None
         self.root = path.parent if self._only is not None else path
         self._open: dict[str, ServedIndex] = {}
-        self._opening, self._aliasing = threading.Lock(), threading.Lock()
+        self._opening = threading.Lock()
         self._aliases_file = self.root / _STATE / _ALIASES
         self._aliases: dict[str, str] = {}
         self._aliases_read: tuple[int, int] | None = None
-        if self._only is not None and not _NAME.fullmatch(self._only):
+        if self._only is not None and not NAME.fullmatch(self._only):
             raise IndexFormatError(
                 f"the folder {path} is an index whose name cannot stand in an address; rename it "
                 "to letters, digits, '.', '_' and '-'."
@@ -93,7 +95,7 @@ class Catalog:
         return sorted(
             path.name
             for path in self.root.iterdir()
-            if _NAME.fullmatch(path.name) and (path / _MANIFEST).is_file()
+            if NAME.fullmatch(path.name) and (path / _MANIFEST).is_file()
         )
 
     @property
@@ -138,7 +140,7 @@ class Catalog:
     def _exists(self, name: str) -> bool:
         if self._only is not None:
             return name == self._only
-        return bool(_NAME.fullmatch(name)) and (self.root / name / _MANIFEST).is_file()
+        return bool(NAME.fullmatch(name)) and (self.root / name / _MANIFEST).is_file()
 
     def _unknown(self, name: str) -> Problem:
         names = [*self.names, *self._aliases]
@@ -147,16 +149,18 @@ class Catalog:
 
     def refresh(self) -> None:
         """Let searches see the commits of other processes, and close indexes that are gone."""
-        with self._aliasing:
-            self.read_aliases()
+        self.read_aliases()
         for served in self.opened:
+            fault = ""
             try:
                 served.refresh()
             except FileNotFoundError:
                 if not self._exists(served.name):
                     self._open.pop(served.name, None)
-            except Exception:  # a damaged index must not end the refreshes of others
-                _log.exception("the index %s cannot be refreshed", served.name)
+            except Exception as error:  # a damaged index must not end the refreshes of others
+                if (fault := str(error)) != served.fault:
+                    _log.exception("the index %s cannot be refreshed", served.name)
+            served.fault = fault
 
     def create(self, name: str, arguments: dict[str, Any]) -> ServedIndex:
         """Create an index.
@@ -165,20 +169,12 @@ class Catalog:
         ------
         Problem, InvalidInputError, AlreadyExistsError
         """
-        self._check_new(name)
-        SoftIndex.create(self.root / name, **arguments)
+        with self._naming():
+            checked_name(name)
+            if name in self._aliases or self._exists(name):
+                raise Problem("already-exists", f"there is an index or alias {name} already.")
+            SoftIndex.create(self.root / name, **arguments)
         return self.get(name)
-
-    def _check_new(self, name: str) -> None:
-        if self.single:
-            raise Problem(
-                "read-only",
-                f"this server serves the index {self._only} alone; start it on a folder to have "
-                "several.",
-            )
-        _check_name(name)
-        if name in self._aliases or self._exists(name):
-            raise Problem("already-exists", f"there is an index or alias {name} already.")
 
     def delete(self, name: str) -> None:
         """Delete an index; searches that run on it finish.
@@ -187,17 +183,16 @@ class Catalog:
         ------
         Problem, IndexLockedError
         """
-        if self.single:
-            raise Problem("read-only", "the only index of a server cannot be deleted through it.")
-        if name in self._aliases or not self._exists(name):
-            raise self._unknown(name)
-        if users := [alias for alias, index in self._aliases.items() if index == name]:
-            raise Problem(
-                "already-exists",
-                f"the index {name} is in use by the alias {users[0]}; move or delete that first.",
-            )
         path, gone = self.root / name, self.root / f".gone-{secrets.token_hex(8)}"
-        with expecting(name, path):
+        with self._naming(), expecting(name, path):
+            if name in self._aliases or not self._exists(name):
+                raise self._unknown(name)
+            if users := [alias for alias, index in self._aliases.items() if index == name]:
+                raise Problem(
+                    "already-exists",
+                    f"the index {name} is in use by the alias {users[0]}; move or delete that "
+                    "first.",
+                )
             lock = WriteLock(path, timeout=self._settings.limits.writer_seconds)
             try:
                 with self._opening:  # nobody opens it meanwhile
@@ -214,27 +209,41 @@ class Catalog:
         ------
         Problem
         """
-        if self.single:
-            raise Problem("read-only", "this server has one index alone, and it needs no alias.")
-        if index is None:
-            if alias not in self._aliases:
-                raise Problem("unknown-index", f"there is no alias {alias!r:.100}.")
-        else:
-            _check_name(alias)
-            if self._exists(alias):
-                raise Problem("already-exists", f"there is an index {alias}; choose another name.")
-            if index in self._aliases or not self._exists(index):
-                raise self._unknown(index)
-            self.get(index)
-        self._aliases_file.parent.mkdir(parents=True, exist_ok=True)
-        with self._aliasing:
-            self.read_aliases()
+        with self._naming():
             changed = dict(self._aliases)
-            changed.pop(alias, None)
-            if index is not None:
+            if index is None:
+                if changed.pop(alias, None) is None:
+                    raise Problem("unknown-index", f"there is no alias {alias!r:.100}.")
+            else:
+                checked_name(alias)
+                if self._exists(alias):
+                    raise Problem(
+                        "already-exists", f"there is an index {alias}; choose another name."
+                    )
+                if index in self._aliases or not self._exists(index):
+                    raise self._unknown(index)
+                self.get(index)
                 changed[alias] = index
             write_text(self._aliases_file, json.dumps(changed, indent=2) + "\n")
             self._aliases = changed
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Hold the names of indexes and aliases as they are, for all processes of the folder.
+
+        Problem (``read-only``) if there is one index alone.
+        """
+        if self.single:
+            raise Problem(
+                "read-only",
+                f"this server serves the index {self._only} alone; start it on a folder to have "
+                "several, and aliases.",
+            )
+        self._aliases_file.parent.mkdir(parents=True, exist_ok=True)
+        file = self._aliases_file.with_suffix(".lock")
+        with FileLock(file, timeout=self._settings.limits.writer_seconds):
+            self.read_aliases()
+            yield
 
     def read_aliases(self) -> None:
         """Read the aliases again if another process has changed them."""
@@ -255,12 +264,3 @@ class Catalog:
         except (ValueError, AttributeError):
             _log.exception("%s holds no aliases", file)
         self._aliases_read = key
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise Problem(
-            "invalid-input",
-            f"{name!r:.120} is no name of an index; use up to 100 letters, digits, '.', '_' and "
-            "'-', and begin with a letter, a digit or '_'.",
-        )

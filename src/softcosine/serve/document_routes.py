@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +14,11 @@ from softcosine.cluster.opening import EitherIndex
 from softcosine.index.requests import FilterRequest
 from softcosine.index.wire import wire
 from softcosine.serve import models
+from softcosine.serve.gate import Budget
 from softcosine.serve.json_text import json_response
 from softcosine.serve.problems import Problem
 from softcosine.serve.routing import CHANGE, Call, matching, route
-from softcosine.serve.search_routes import executed
+from softcosine.serve.search_routes import answered, executed
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.spooling import (
     JSON_LINES,
@@ -114,8 +116,12 @@ async def get_document(call: Call[None]) -> Response:
     index = call.served.view.index
     if call.not_modified(index.commit):
         return Response(status_code=304, headers={"ETag": f'"{index.commit}"'})
-    (document,) = await call.server.gate.run(lambda: index.get([call.path["id"]]))
-    return json_response({**wire(document), "commit": index.commit}, commit=index.commit)
+
+    def made() -> dict[str, Any]:
+        (document,) = index.get([call.path["id"]])
+        return {**wire(document), "commit": index.commit}
+
+    return await answered(call, made, budget=Budget(math.inf), commit=index.commit)
 
 
 @route(

@@ -3,17 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TypeVar
 
 from softcosine._deadline import check_deadline, deadline_error, using_deadline
 from softcosine._threads import using_threads
+from softcosine.index.segment.documents import Reading, reading
 from softcosine.serve.problems import Problem
 from softcosine.serve.settings import Limits
 
 _T = TypeVar("_T")
+
+
+class Budget:
+    """Bytes that the searches of one request may read and write, on several threads.
+
+    Parameters
+    ----------
+    most : float
+    """
+
+    def __init__(self, most: float) -> None:
+        self._most = self._left = most
+
+    def spend(self, n_bytes: int) -> None:
+        """Count bytes; raise Problem (``large-answer``) if they are too many."""
+        self._left -= n_bytes
+        if self._left < 0:
+            raise Problem(
+                "large-answer",
+                f"the documents and the answer of this request take more than {self._most:,} "
+                "bytes, which this server allows; lower k, or let 'fields' leave out text and "
+                "snippet and read one document at a time: GET /v1/indexes/{i}/documents/{id}.",
+            )
 
 
 class SearchGate:
@@ -51,27 +76,52 @@ class SearchGate:
                 "again later.",
             )
 
+    @contextmanager
+    def place(self) -> Iterator[None]:
+        """Hold the place of a search for what asks for some."""
+        self.check()
+        self.n_running += 1
+        try:
+            yield
+        finally:
+            self.n_running -= 1
+
     def seconds(self, timeout_ms: int | None) -> float:
         """Return the deadline of a request in seconds, at most that of the limits."""
         asked = self._limits.timeout_ms if timeout_ms is None else timeout_ms
         return min(asked, self._limits.timeout_ms) / 1000
 
-    async def run(self, work: Callable[[], _T], timeout_ms: int | None = None) -> _T:
-        """Return the result of a search.
+    async def run(
+        self,
+        work: Callable[[], _T],
+        timeout_ms: int | None = None,
+        budget: Budget | None = None,
+        *,
+        placed: bool = False,
+    ) -> _T:
+        """Return the result of a search, which may have a place already.
+
+        What it reads counts in the budget, by default one of its own, and so does a result in
+        bytes.
 
         Raises
         ------
         Problem
-            ``too-many-searches``.
+            ``too-many-searches``, ``large-answer``.
         DeadlineExceededError
         """
-        self.check()
+        if not placed:
+            self.check()
         seconds = self.seconds(timeout_ms)
+        budget = Budget(self._limits.answer_bytes) if budget is None else budget
 
         def timed() -> _T:
+            reading.set(Reading(budget.spend))
             with using_threads(1), using_deadline(seconds):
                 check_deadline()
-                return work()
+                result = work()
+            budget.spend(len(result) if isinstance(result, bytes) else 0)
+            return result
 
         counted = seconds if self._waiting_counts else None
         with using_deadline(counted):

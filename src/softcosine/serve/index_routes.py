@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from msgspec import to_builtins
@@ -20,6 +21,7 @@ from softcosine.similarity.registry import needs_nothing
 
 __all__: list[str] = []
 
+_log = logging.getLogger(__name__)
 _PATH, _ALIAS = "/v1/indexes/{i}", "/v1/aliases/{name}"
 
 
@@ -67,7 +69,14 @@ async def create_index(call: Call[models.CreateBody]) -> Response:
     arguments: dict[str, Any] = {"encoder": server.settings.encoder, **to_builtins(call.body)}
     if call.body.similarity is not None:
         arguments["similarity"] = _recipe(call.body.similarity)
-    served = await asyncio.to_thread(server.catalog.create, name, arguments)
+    try:
+        served = await asyncio.to_thread(server.catalog.create, name, arguments)
+    except FileNotFoundError as error:
+        _log.warning("the index %s cannot be created: %s", name, error)
+        raise InvalidInputError(
+            "the recipe or the encoder needs data that are not installed on the server; install "
+            "them there (its log says which), or name other sources."
+        ) from error
     record = await asyncio.to_thread(index_record, server, served)
     return json_response(
         record, status=201, commit=record["commit"], location=f"/v1/indexes/{name}"

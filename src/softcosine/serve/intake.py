@@ -23,6 +23,7 @@ _HEADERS = [
     (b"cache-control", b"private, no-cache"),  # proxies must not keep what a cookie lets through
 ]
 _SMALL = {"/session": 4 << 10, "/mcp": 32 << 10}  # bytes
+_BEFORE_ID = re.compile(rb"/v1/indexes/[^/]*/(documents|terms)/")
 _CHANGED = re.compile(r"/v1/indexes/[^/]+(/documents|/changes|/similarities)(?=/|$)")
 
 
@@ -148,8 +149,12 @@ def _too_large(limit: int) -> Problem:
 
 
 def _address_problem(scope: Scope) -> Problem | None:
-    """Return the problem of an address whose bytes are not UTF-8; servers would replace them."""
-    parts: tuple[Any, ...] = (scope.get("raw_path") or b"", scope.get("query_string") or b"")
+    """Return the problem of an address that would be read otherwise than it is written.
+
+    Servers replace bytes that are not UTF-8, and take an encoded slash for one.
+    """
+    path: bytes = scope.get("raw_path") or b""
+    parts: tuple[Any, ...] = (path, scope.get("query_string") or b"")
     try:
         for part in parts:
             unquote_to_bytes(part).decode()
@@ -157,4 +162,7 @@ def _address_problem(scope: Scope) -> Problem | None:
         return Problem(
             "malformed-request", "the address has bytes that are not UTF-8; encode it as UTF-8."
         )
+    names = before.group() if (before := _BEFORE_ID.match(path)) else path
+    if b"%2f" in names.lower():
+        return Problem("not-found", "%2F stands in ids and words alone, and separates no names.")
     return None

@@ -25,13 +25,14 @@ def json_bytes(value: Any) -> bytes:
 def json_response(
     value: Any, *, status: int = 200, commit: str | None = None, location: str | None = None
 ) -> Response:
-    """Return a value as an answer, with the commit as its ETag."""
+    """Return a value, or its JSON, as an answer, with the commit as its ETag."""
     headers = {}
     if commit is not None:
         headers["ETag"] = f'"{commit}"'
     if location is not None:
         headers["Location"] = location
-    return Response(json_bytes(value), status, headers, media_type="application/json")
+    content = value if isinstance(value, bytes) else json_bytes(value)
+    return Response(content, status, headers, media_type="application/json")
 
 
 def json_value(body: bytes) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-import re
 import secrets
 import time
 from collections.abc import Iterable
@@ -20,12 +19,14 @@ from typing import Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from softcosine._file_lock import FileLock
+from softcosine._validation import checked_name
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 
 Scope = Literal["search", "write", "admin"]
 
 SCOPES: tuple[Scope, ...] = get_args(Scope)
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+_PATIENCE = 10.0  # seconds to wait for another process that changes the keys
 _PREFIX = "sc_"  # so that scanners for leaked secrets can recognize a key
 
 
@@ -91,18 +92,16 @@ class KeyRing:
             If a key has the name.
         """
         chosen = tuple(one for one in SCOPES if one in set(scopes))
-        if not _NAME.fullmatch(name):
-            raise InvalidInputError(
-                f"{name!r:.120} is no name of a key; use letters, digits, '.', '_' and '-'."
-            )
+        checked_name(name, "a key")
         if not chosen or set(scopes) - set(SCOPES):
             raise InvalidInputError(f"the scopes of a key are some of {', '.join(SCOPES)}.")
-        keys = self.current()
-        if any(key.name == name for key in keys):
-            raise AlreadyExistsError(f"there is a key {name} already; remove it first.")
         secret = _PREFIX + secrets.token_urlsafe(32)
         made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._write((*keys, Key(name, chosen, made, _hashed(secret))))
+        with self._locked():
+            keys = self.current()
+            if any(key.name == name for key in keys):
+                raise AlreadyExistsError(f"there is a key {name} already; remove it first.")
+            self._write((*keys, Key(name, chosen, made, _hashed(secret))))
         return secret
 
     def remove(self, name: str) -> None:
@@ -113,15 +112,20 @@ class KeyRing:
         InvalidInputError
             If no key has the name.
         """
-        keys = self.current()
-        left = tuple(key for key in keys if key.name != name)
-        if len(left) == len(keys):
-            raise InvalidInputError(f"there is no key {name!r:.120} in {self.path}.")
-        self._write(left)
+        with self._locked():
+            keys = self.current()
+            left = tuple(key for key in keys if key.name != name)
+            if len(left) == len(keys):
+                raise InvalidInputError(f"there is no key {name!r:.120} in {self.path}.")
+            self._write(left)
 
-    def _write(self, keys: tuple[Key, ...]) -> None:
+    def _locked(self) -> FileLock:
+        """Return a lock that whoever changes the file holds from reading to writing."""
         if not (folder := self.path.absolute().parent).is_dir():
             raise FileNotFoundError(f"the folder {folder} does not exist; create it first.")
+        return FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_PATIENCE)
+
+    def _write(self, keys: tuple[Key, ...]) -> None:
         new = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}")
         content = msgspec.json.format(msgspec.json.encode({"keys": keys}))
         descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any
 
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from softcosine._deadline import using_deadline
 from softcosine.cluster.opening import is_sharded
+from softcosine.errors import InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.catalog import Catalog
-from softcosine.serve.problems import Problem
+from softcosine.serve.problems import Problem, problem_of
 from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import whole
 from softcosine.serve.server import Server
@@ -41,20 +41,20 @@ class _Indexes(Mapping[str, SoftIndex]):
 
 
 class _Mcp(Response):
-    """The answer of the MCP server, whose searches have a deadline."""
+    """The answer of the MCP server, whose tools run as searches do."""
 
     def __init__(self, server: Server) -> None:
         super().__init__()
         self._server = server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        tools, app = await asyncio.to_thread(_made, self._server.catalog)
-        with using_deadline(self._server.limits.timeout_ms / 1000):
+        with self._server.gate.place():
+            tools, app = await asyncio.to_thread(_made, self._server)
             async with tools.session_manager.run():
                 await app(scope, receive, send)
 
 
-def _made(catalog: Catalog) -> tuple[Any, ASGIApp]:
+def _made(server: Server) -> tuple[Any, ASGIApp]:
     """Return the tools and their application, without sessions: each request has its own.
 
     The package takes a second to import, at the first request.
@@ -63,7 +63,13 @@ def _made(catalog: Catalog) -> tuple[Any, ASGIApp]:
 
     from softcosine.mcp.server import mcp_server
 
-    tools = mcp_server(_Indexes(catalog))
+    async def run(work: Callable[[], bytes]) -> bytes:
+        try:
+            return await server.gate.run(work, placed=True)
+        except Exception as error:  # the tool shows its message
+            raise InvalidInputError(problem_of(error).detail) from error
+
+    tools = mcp_server(_Indexes(server.catalog), run=run)
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # `Intake` does
     return tools, tools.streamable_http_app(
         json_response=True, stateless_http=True, transport_security=unchecked

@@ -25,7 +25,9 @@ invalid-request            422     a field is missing, unknown, or of a wrong ty
 invalid-input              422     the library refuses a value
 indefinite-matrix          422     S is not positive semidefinite where a norm is needed
 over-limit                 422     a number or a query is over a limit of the server
+large-answer               422     the documents that an answer needs are over the limit of bytes
 too-many-searches          429     as many searches as allowed run and wait
+disconnected               499     the client closed the connection within the body
 bug                        500     an unexpected error; the log has the request id
 corrupt-index              500     a file of the index is damaged
 missing-dependency         501     an optional package is not installed on the server
@@ -48,12 +50,17 @@ from typing import Any
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 
 from softcosine.client.failures import ERRORS, PREFIX
-from softcosine.errors import CommitNotFoundError, IndexFormatError, SoftCosineError
+from softcosine.errors import (
+    CommitNotFoundError,
+    IndexFormatError,
+    MalformedFileError,
+    SoftCosineError,
+)
 from softcosine.index.requests import refusal
 from softcosine.serve.json_text import json_bytes
 
@@ -73,8 +80,9 @@ _KINDS = {
     413: ("too-large",),
     415: ("unsupported-type",),
     421: ("wrong-host",),
-    422: ("invalid-request", "invalid-input", "indefinite-matrix", "over-limit"),
+    422: ("invalid-request", "invalid-input", "indefinite-matrix", "over-limit", "large-answer"),
     429: ("too-many-searches",),
+    499: ("disconnected",),
     500: ("bug", "corrupt-index"),
     501: ("missing-dependency",),
     503: ("busy", "stopping"),
@@ -84,10 +92,23 @@ _KINDS = {
 _STATUS = {kind: status for status, kinds in _KINDS.items() for kind in kinds}
 # The first class that fits: subclasses stand before their bases.
 _OF_ERRORS: tuple[tuple[type[Exception], str], ...] = (
+    (ClientDisconnect, "disconnected"),
     (CommitNotFoundError, "busy"),
+    (MalformedFileError, "bug"),
     *((error, kind) for kind, error in ERRORS.items()),
     (IndexFormatError, "corrupt-index"),
+    (TimeoutError, "busy"),
 )
+# Details of errors whose messages name files, hosts and processes; these are for the log.
+_DETAILS = {
+    "disconnected": "the client closed the connection.",
+    "busy": "another writer has the index or a file of the server, or a commit is being replaced; "
+    "send the request again later.",
+    "bug": "a file of the server cannot be used; the log of the server names it.",
+    "already-exists": "there is an index or a file of this name already.",
+    "corrupt-index": "a file of the index is damaged; the log of the server names it.",
+    "read-only": "the server may not write here, so the index can be searched but not changed.",
+}
 _RETRY = {"too-many-searches": "1", "busy": "2", "stopping": "5"}
 
 
@@ -139,8 +160,9 @@ def problem_of(error: BaseException) -> Problem:
         )
     for kind, name in _OF_ERRORS:
         if isinstance(error, kind):
-            told = error.strerror if isinstance(error, PermissionError) else str(error)
-            return Problem(name, told or str(error))
+            if name in _DETAILS and f"{error}":
+                _log.warning("%s: %s", name, error)
+            return Problem(name, _DETAILS.get(name) or str(error))
     _log.error("unexpected %s", type(error).__name__, exc_info=error)
     return Problem("bug", "an unexpected error; the log of the server has it under this request.")
 
@@ -163,7 +185,7 @@ def add_handlers(app: Starlette) -> None:
         return problem_response(problem, getattr(request.state, "id", None))
 
     async def known(request: Request, error: Exception) -> Response:
-        name = request.path_params.get("i")
+        name = request.path_params.get("i") if request.scope["route"].opens else None
         if isinstance(error, OSError) and name and name not in app.state.server.catalog:
             return answer(request, Problem("unknown-index", f"the index {name} was deleted."))
         return answer(request, problem_of(error))
@@ -188,6 +210,7 @@ def add_handlers(app: Starlette) -> None:
     app.add_exception_handler(HTTPException, http)
     app.add_exception_handler(SoftCosineError, known)
     app.add_exception_handler(OSError, known)
+    app.add_exception_handler(ClientDisconnect, known)
 
 
 def decoded(kind: Any, value: Any, place: str = "", *, strict: bool = True) -> Any:

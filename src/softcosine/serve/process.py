@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -15,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
 from softcosine.errors import InvalidInputError
@@ -27,7 +30,21 @@ from softcosine.serve.settings import ServeSettings
 from softcosine.serve.state_store import StateStore
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-_BACKLOG = 512
+_BACKLOG = 128  # connections that wait to be accepted, which is done for all at once
+_HEADERS = 10.0  # seconds that a client may take for the headers of a request
+
+
+def _most_connections() -> int:
+    """Return how many connections a process takes: half of the files that it may open."""
+    if sys.platform == "win32":
+        return 256
+    import resource
+
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return 1024 if files == resource.RLIM_INFINITY else min(1024, files // 2)
+
+
+_CONNECTIONS = _most_connections()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +116,9 @@ def serve(settings: ServeSettings, bind: Bind, started: Callable[[str], None]) -
         shown = f"[{host}]" if ":" in host else host
         address = f"http{'s' if bind.certificate else ''}://{shown}:{port}"
         options: dict[str, Any] = {
+            "http": _Connection,
+            "ws": "none",
+            "backlog": _BACKLOG,
             "log_config": None,
             "access_log": False,
             "server_header": False,
@@ -123,6 +143,59 @@ def serve(settings: ServeSettings, bind: Bind, started: Callable[[str], None]) -
         except (KeyboardInterrupt, SystemExit):
             if not server.started:
                 raise
+
+
+class _Connection(H11Protocol):
+    """Bounds connections: how many there are, and how long one may wait for a request.
+
+    If there are too many, the one that has waited longest ends, of the client that has more than
+    half of all, if there is one. `timeout_keep_alive_task` is set while a connection waits.
+    """
+
+    until: float | None = None  # when the headers of a request must be there
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+        everyone: list[Any] = list(self.connections)
+        mine = [one for one in everyone if (one.client or "")[:1] == (self.client or "")[:1]]
+        for some, most in ((mine, _CONNECTIONS // 2), (everyone, _CONNECTIONS)):
+            waiting = [one for one in some if one.timeout_keep_alive_task is not None]
+            if len(some) > most and waiting:
+                longest = min(waiting, key=lambda one: one.timeout_keep_alive_task.when())
+                longest._unset_keepalive_if_required()  # it is counted until it is lost
+                longest.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait()
+
+    def _wait(self) -> None:
+        """End the connection if the headers of the next request take too long."""
+        if self.conn.their_state is not h11.IDLE:
+            self.until = None
+        elif self.timeout_keep_alive_task is None and not self.transport.is_closing():
+            self.until = self.until or self.loop.time() + _HEADERS
+            handle = self.loop.call_at(self.until, self.timeout_keep_alive_handler)
+            self.timeout_keep_alive_task = handle
+
+
+class _Once(logging.Filter):
+    """Lets one of equal lines a second pass; those of requests differ."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._seen, self._since = set[tuple[str, str]](), 0.0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if hasattr(record, "facts"):
+            return True
+        if record.created - self._since >= 1.0:
+            self._seen, self._since = set(), record.created
+        line = record.name, record.getMessage()
+        new = line not in self._seen
+        self._seen.add(line)
+        return new
 
 
 class _Server(uvicorn.Server):
@@ -178,6 +251,7 @@ def _log_json() -> None:
     """Write log lines of this process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
+    handler.addFilter(_Once())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("softcosine.serve").setLevel(logging.INFO)
     logging.captureWarnings(True)

@@ -22,9 +22,11 @@ from softcosine.index.requests import (
 )
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.server_query import ServerQuery
+from softcosine.index.segment.documents import reading
 from softcosine.index.wire import form, wire
 from softcosine.operations import OPERATIONS
 from softcosine.serve import models
+from softcosine.serve.gate import Budget
 from softcosine.serve.json_text import json_bytes, json_response
 from softcosine.serve.problems import Problem, problem_of
 from softcosine.serve.routing import Call, route
@@ -33,38 +35,49 @@ from softcosine.serve.server import Server
 from softcosine.serve.task_routes import started
 
 _INDEX = "/v1/indexes/{i}"
+_PART = 200  # bytes of a part of an explanation, about
 _ADVICE = (
     "raise min_similarity or lower k, or compare where the index is: softcosine collection pairs "
     "FOLDER."
 )
 
 
-async def answered(call: Call[Any], made: Callable[[], Any]) -> Response:
+async def answered(
+    call: Call[Any],
+    made: Callable[[], Any],
+    *,
+    budget: Budget | None = None,
+    commit: str | None = None,
+) -> Response:
     """Return the result of a function as JSON, all of it made in a thread."""
     timeout_ms = getattr(call.body, "timeout_ms", None)
-    content = await call.server.gate.run(lambda: json_bytes(made()), timeout_ms)
-    return Response(content, media_type="application/json")
+    content = await call.server.gate.run(lambda: json_bytes(made()), timeout_ms, budget)
+    return json_response(content, commit=commit)
 
 
-async def _search(server: Server, served: ServedIndex, name: str, body: Any) -> bytes:
+async def _search(
+    server: Server, served: ServedIndex, name: str, body: Any, budget: Budget | None = None
+) -> bytes:
     """Return the hits of an operation as JSON, all of it made in a thread."""
     served.check(body)
     view = served.view
-    return await server.gate.run(lambda: json_bytes(_hits(view, name, body)), body.timeout_ms)
+    return await server.gate.run(
+        lambda: json_bytes(_hits(view, name, body)), body.timeout_ms, budget
+    )
 
 
 @route("POST", _INDEX + "/search", body=models.SearchBody, answers={200: models.SearchAnswer})
 async def search(call: Call[models.SearchBody]) -> Response:
     """Search an index."""
     call.request.state.query = call.body.q
-    content = await _search(call.server, call.served, "search", call.body)
-    return Response(content, media_type="application/json")
+    return json_response(await _search(call.server, call.served, "search", call.body))
 
 
 @route("POST", "/v1/search", body=models.MultiSearchBody, answers={200: models.MultiSearchAnswer})
 async def multi_search(call: Call[models.MultiSearchBody]) -> Response:
-    """Execute several searches; each gets its answer or its problem."""
+    """Execute several searches, each with its answer or its problem, within one limit of bytes."""
     started, server, searches = time.perf_counter(), call.server, call.body.searches
+    budget = Budget(server.limits.answer_bytes)
     if len(searches) > server.limits.searches:
         raise Problem(
             "over-limit",
@@ -74,14 +87,18 @@ async def multi_search(call: Call[models.MultiSearchBody]) -> Response:
 
     async def one(search: models.NamedSearch) -> bytes:
         try:
-            return await _search(server, await server.index(search.index), "search", search)
+            served = await server.index(search.index)
+            return await _search(server, served, "search", search, budget)
         except Exception as error:
             return json_bytes(problem_of(error).to_dict())
 
     found = await asyncio.gather(*map(one, searches))
-    took = json_bytes(_took(started))
-    content = b'{"results":[' + b",".join(found) + b'],"took_ms":' + took + b"}"
-    return Response(content, media_type="application/json")
+
+    def joined() -> bytes:
+        took = json_bytes(_took(started))
+        return b'{"results":[' + b",".join(found) + b'],"took_ms":' + took + b"}"
+
+    return json_response(await asyncio.to_thread(joined))
 
 
 @route(
@@ -89,8 +106,7 @@ async def multi_search(call: Call[models.MultiSearchBody]) -> Response:
 )
 async def similar(call: Call[Any]) -> Response:
     """Find the documents most similar to a document of the index."""
-    content = await _search(call.server, call.served, "similar", call.body)
-    return Response(content, media_type="application/json")
+    return json_response(await _search(call.server, call.served, "similar", call.body))
 
 
 async def executed(call: Call[Any], name: str, request: Request) -> Response:
@@ -132,8 +148,11 @@ async def suggest(call: Call[models.SuggestBody]) -> Response:
     """Return the indexed words that begin with a prefix, the most frequent first."""
     call.served.check(call.body)
     view, prefix, k = call.served.view, call.body.prefix.lower(), call.body.k
-    words = await call.server.gate.run(lambda: view.completions.of_prefix(prefix, k), None)
-    return json_response({"words": wire(words), "commit": view.commit})
+
+    def made() -> dict[str, Any]:
+        return {"words": wire(view.completions.of_prefix(prefix, k)), "commit": view.commit}
+
+    return await answered(call, made)
 
 
 @route(
@@ -208,19 +227,23 @@ def _hits(view: View, name: str, body: Any) -> dict[str, Any]:
     index, started = view.index, time.perf_counter()
     if getattr(body, "plain", False):
         index, body = view.plain, msgspec.structs.replace(body, ask="words")
-    hits: Hits = OPERATIONS[name].execute(index, body)
     names = form(Hit).__annotations__
     if body.fields is not None:
         names = ["id", "score", *body.fields]
     if not body.highlight:
         names = [name for name in names if name != "snippet"]
+    budget = reading.get()
+    reading.set(replace(budget, texts=not {"text", "title", "snippet"}.isdisjoint(names)))
+    hits: Hits = OPERATIONS[name].execute(index, body)
     records = list[dict[str, Any]]()
     for hit in hits:
         check_deadline()
         records.append({name: wire(getattr(hit, name)) for name in names})
         if getattr(body, "explain", False):
             scoring = {name: getattr(body, name) for name in ScoringOptions.__struct_fields__}
-            records[-1]["explanation"] = wire(index.explain(body.q, hit.id, **scoring).parts)
+            parts = index.explain(body.q, hit.id, **scoring).parts
+            budget.count(_PART * len(parts))
+            records[-1]["explanation"] = wire(parts)
     record = {**wire(replace(hits, hits=())), "hits": records, "commit": view.commit}
     last = len(hits) < body.k and (len(hits) or not hits.offset)
     if last and hits.plan.proven and not hits.missing_shards:

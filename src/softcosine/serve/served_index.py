@@ -172,6 +172,7 @@ class ServedIndex:
         self._refreshing = threading.Lock()
         self._writing = asyncio.Lock()
         self.n_writes = 0
+        self.fault = ""  # of the last refresh
         self.view = View(self._index.at_commit())
 
     def refresh(self) -> bool:

@@ -24,6 +24,8 @@ class Limits:
         Of a JSON body of documents, and of a JSON line.
     bulk_bytes : int
         Of a body of JSON lines.
+    answer_bytes : int
+        Of the documents that the searches of one request read, and of their answers, together.
     k, offset : int
         Of the hits or documents of one answer.
     query_words, query_characters : int
@@ -52,6 +54,7 @@ class Limits:
     change_bytes: int = 1 << 20
     body_bytes: int = 8 << 20
     bulk_bytes: int = 1 << 30
+    answer_bytes: int = 64 << 20
     k: int = 1000
     offset: int = 100_000
     query_words: int = 1000

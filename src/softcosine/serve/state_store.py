@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import secrets
+import shutil
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from softcosine._file_lock import FileLock
+from softcosine.errors import MalformedFileError
 
 _FILE = "state.sqlite3"
 _KEPT = 24 * 3600.0  # seconds that ended tasks are remembered
@@ -23,6 +26,15 @@ create table if not exists tasks ( -- record is last, so that the others are rea
 );
 create table if not exists sessions (token text primary key, key text, until real);
 """
+
+
+# What errors of SQLite are to the system; others are of a file that is no such database.
+_ERRNO = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: errno.EIO, sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_BUSY: errno.ETIMEDOUT, sqlite3.SQLITE_NOMEM: errno.ENOMEM,
+}  # fmt: skip
+_LEAST_FREE = 1 << 20  # bytes of a disk that is not full
 
 
 class StateStore:
@@ -44,15 +56,25 @@ class StateStore:
     @contextmanager
     def _opened(self, begin: str = "begin immediate") -> Iterator[sqlite3.Connection]:
         self._folder.mkdir(parents=True, exist_ok=True)
-        connection = sqlite3.connect(self._folder / _FILE, timeout=10.0, isolation_level=None)
+        file = self._folder / _FILE
         try:
-            connection.execute("pragma synchronous = normal")
-            connection.executescript(_SCHEMA)
-            connection.execute(begin)
-            yield connection
-            connection.execute("commit")
-        finally:
-            connection.close()
+            with closing(sqlite3.connect(file, timeout=10.0, isolation_level=None)) as connection:
+                connection.execute("pragma synchronous = normal")
+                connection.executescript(_SCHEMA)
+                connection.execute(begin)
+                yield connection
+                connection.execute("commit")
+        except sqlite3.Error as error:
+            number = _ERRNO.get(error.sqlite_errorcode & 0xFF)
+            if number is None:
+                raise MalformedFileError(
+                    file,
+                    f"it is no state of a server ({error}); delete it: it has tasks and "
+                    "sessions, no documents.",
+                ) from error
+            if number == errno.EIO and shutil.disk_usage(self._folder).free < _LEAST_FREE:
+                number = errno.ENOSPC
+            raise OSError(number, f"{error}", str(file)) from error
 
     def put_task(self, id: str, record: dict[str, Any], *, ended: bool) -> bool:
         """Store the state of a task of this process; return whether it is to be cancelled."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.wire import wire
 from softcosine.index.writer.growing import rebuilt
 from softcosine.serve import models
-from softcosine.serve.json_text import json_response
+from softcosine.serve.json_text import json_bytes, json_response
 from softcosine.serve.keys import Scope
 from softcosine.serve.routing import CHANGE, Call, matching, route
 from softcosine.serve.served_index import EitherWriter
@@ -32,7 +33,7 @@ async def get_task(call: Call[None]) -> Response:
     """Return the state of a task, and its result if it is done."""
     record = await call.server.tasks.get(call.path["id"])
     require(call.request, call.server, _SCOPES.get(record["kind"], "admin"), "search")
-    return json_response(record)
+    return json_response(await asyncio.to_thread(json_bytes, record))
 
 
 @route("DELETE", _TASK, None, answers={200: models.TaskAnswer})
@@ -65,7 +66,7 @@ async def started(
 async def get_similarities(call: Call[None]) -> Response:
     """Return your decisions about words: pinned, forbidden and weighed pairs."""
     index = call.served.view.index
-    answer = await call.server.gate.run(lambda: _similarities(index))
+    answer = await call.server.gate.run(lambda: json_bytes(_similarities(index)))
     return json_response(answer, commit=index.commit)
 
 

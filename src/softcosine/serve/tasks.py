@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import threading
 import time
@@ -31,6 +32,7 @@ class Tasks:
     def __init__(self, store: StateStore) -> None:
         self._store = store
         self._running: set[asyncio.Task[None]] = set()
+        self._unstored: dict[str, dict[str, Any]] = {}  # ends that the disk had no space for
         self._stopping = threading.Event()
 
     @property
@@ -82,7 +84,12 @@ class Tasks:
             record["state"] = "cancelled"
         except Exception as error:
             record.update(state="failed", problem=problem_of(error).to_dict())
-        await asyncio.to_thread(self._store.put_task, record["id"], record, ended=True)
+        try:
+            await asyncio.to_thread(self._store.put_task, record["id"], record, ended=True)
+        except Exception as error:
+            record.pop("result", None)
+            record.update(state="failed", problem=problem_of(error).to_dict())
+            self._unstored[record["id"]] = record
 
     async def get(self, id: str) -> dict[str, Any]:
         """Return the state of a task.
@@ -92,6 +99,11 @@ class Tasks:
         Problem
             ``unknown-task``.
         """
+        if (record := self._unstored.get(id)) is not None:
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(self._store.put_task, id, record, ended=True)
+                del self._unstored[id]
+            return record
         record = await asyncio.to_thread(self._store.task, id)
         if record is None:
             raise Problem(

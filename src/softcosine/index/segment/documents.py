@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -17,6 +19,25 @@ from softcosine.index.segment.metadata_updates import MetadataUpdates
 
 # Documents read at once when all are read.
 _BLOCK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a context reads the stored documents of results.
+
+    Attributes
+    ----------
+    count : callable
+        Called with the size of each document in bytes; raises if there are too many.
+    texts : bool
+        Whether texts are read; otherwise they are empty.
+    """
+
+    count: Callable[[int], None] = lambda n_bytes: None
+    texts: bool = True
+
+
+reading: ContextVar[Reading] = ContextVar("softcosine_reading", default=Reading())  # noqa: B039  # it is frozen
 
 
 class Document(NamedTuple):

@@ -15,11 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import CorruptIndexError
-from softcosine.index.segment.documents import Document, Documents, WrittenDocuments, loaded
+from softcosine.index.segment.documents import (
+    Document,
+    Documents,
+    WrittenDocuments,
+    loaded,
+    reading,
+)
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.storage import linked, open_regular
 
-# Documents read at once when all are read; their texts may be long.
+# Documents read at once; their texts may be long.
 _FEW = 64
 # SQLite accepts at least this many values in a statement.
 _ASKED_AT_ONCE = 500
@@ -190,14 +196,16 @@ class StoredDocuments(Documents):
     def records(self, numbers: Sequence[int]) -> list[Document]:
         """Return some documents, in the given order."""
         found: dict[int, Document] = {}
-        updated = self.updates.of(numbers)
-        rows = self._database.among(
-            f"number, id, {self._text}, metadata", "number", list(map(int, numbers))
-        )
-        for number, id, text, metadata in rows:
-            shown = self._decoded(text, number)
-            facts = self._loaded(updated.get(number, metadata), number)
-            found[number] = Document(self._decoded(id, number), shown, facts)
+        updated, how = self.updates.of(numbers), reading.get()
+        text_column = self._text if how.texts else "''"
+        columns = f"number, id, {text_column}, metadata"
+        for first in range(0, len(numbers), _FEW):
+            some = list(map(int, numbers[first : first + _FEW]))
+            for number, id, text, metadata in self._database.among(columns, "number", some):
+                shown, stored = self._decoded(text, number), updated.get(number, metadata)
+                how.count(len(shown) + len(stored or ""))
+                facts = self._loaded(stored, number)
+                found[number] = Document(self._decoded(id, number), shown, facts)
         if missing := [number for number in numbers if number not in found]:
             raise CorruptIndexError(f"{self._path} has no document number {missing[0]}.")
         return [found[number] for number in numbers]

@@ -83,7 +83,7 @@ def decisions_of_lines(lines: Sequence[str]) -> Decisions:
     InvalidInputError
         If a line has none of the forms, or two lines contradict each other.
     """
-    if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
+    if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise InvalidInputError(f"the overrides are {lines!r:.80}; needed is a list of lines.")
     decisions = [_decision(_tokens(line)) for line in lines]
     return Decisions(tuple(one for one in decisions if one is not None))
