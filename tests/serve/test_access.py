@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -259,3 +260,25 @@ def test_a_damaged_file_of_keys_is_not_named(secured, ring, caplog):
     assert "keys" in answer.json()["detail"]
     assert ring.path.name not in answer.text
     assert str(ring.path) in caplog.text
+
+
+def test_no_key_is_lost_or_comes_back(tmp_path):
+    path = tmp_path / "keys.json"
+    KeyRing(path).add("leaked", ["admin"])
+
+    def change(number):
+        ring = KeyRing(path)  # as of another process
+        return ring.remove("leaked") if number == 7 else ring.add(f"k{number}", ["search"])
+
+    with ThreadPoolExecutor(8) as pool:
+        secrets = [one for one in pool.map(change, range(24)) if one is not None]
+    assert all(KeyRing(path).find(secret) for secret in secrets)
+    assert {key.name for key in KeyRing(path).current()} == {f"k{n}" for n in range(24)} - {"k7"}
+
+
+def test_listed_keys_are_escaped(run, tmp_path):
+    key = {"name": "me", "scopes": ["search"], "made": "\x1b[2Jnow", "sha256": ""}
+    (tmp_path / "keys.json").write_text(json.dumps({"keys": [key]}))
+    shown = run("keys", "list", tmp_path / "keys.json")
+    assert "now" in shown
+    assert "\x1b" not in shown

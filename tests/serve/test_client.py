@@ -831,3 +831,33 @@ def test_nothing_listens():
         pytest.raises(errors.ServerError, match=r"http://127\.0\.0\.1:1: .*softcosine serve"),
     ):
         client.indexes()
+
+
+@pytest.mark.parametrize("name", ["faq/documents/tea", "..", "", "a b", "faq%2Fx", 5, None])
+def test_what_is_no_name_of_an_index_is_not_sent(name):
+    client = scripted()
+    for ask in (
+        client.index, client.delete, client.create, client.delete_alias,
+        lambda name: client.set_alias(name, "faq"),
+    ):  # fmt: skip
+        with pytest.raises(errors.InvalidInputError, match="no name of an index"):
+            ask(name)
+    assert not client.seen
+
+
+def test_long_documents_come_in_smaller_pages_and_searches_alone(serving, root):
+    with sc.SoftIndex.create(root / "long", plain=True, encoder=None).writer() as writer:
+        for number in range(40):
+            writer.add(f"d{number}", f"tea word{number} " + "filler " * 1428)
+    own = sc.SoftIndex.open(root / "long")
+    server = serving(limits={"answer_bytes": 100_000})
+    with sc.Client("http://testserver", transport=bridge(server)) as client:
+        index = client.index("long")
+        assert index.filter(k=None) == own.filter(k=None)
+        assert list(index) == list(own)
+        with pytest.raises(errors.ProblemError, match="lower k"):
+            index.filter(k=40)
+        queries = ["tea word1", "tea word2", "word3 tea"]
+        assert index.search_batch(queries, k=3) == own.search_batch(queries, k=3)
+        (top,) = index.ranked(["tea"], k=40)
+        assert top.documents.tolist() == own.ranked(["tea"], k=40)[0].documents.tolist()

@@ -12,6 +12,7 @@ import pytest
 
 import softcosine as sc
 from serve_answers import FAQ, problem
+from softcosine._file_lock import FileLock
 from softcosine.serve import ServeSettings, catalog, create_app
 from softcosine.serve.served_index import ServedIndex
 
@@ -167,3 +168,66 @@ def test_an_index_at_a_url_refuses_changes(serving, root, tmp_path, monkeypatch)
         assert problem(answer, 403) == "read-only"
         assert "softcosine admin backup FOLDER URL --overwrite" in answer.json()["detail"]
     assert client.get("/session").json()["scopes"] == ["search"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"overrides": True}, {"overrides": 5}, {"overrides": "a = b 1"}, {"max_neighbors": ""},
+        {"max_neighbors": False}, {"max_neighbors": []}, {"min_similarity": ""}, {"guard": 1},
+        {"threshold": "x"}, {"exponent": {}}, {"combine": None}, {"scaling": []},
+    ],
+)  # fmt: skip
+def test_a_faulty_recipe_is_refused(client, setting):
+    recipe = {"sources": ["edit-distance"], **setting}
+    answer = client.put("/v1/indexes/new", json={"similarity": recipe})
+    assert problem(answer, 422) == "invalid-input"
+    assert next(iter(setting)) in answer.json()["detail"]
+
+
+def test_a_source_whose_data_is_missing_is_refused_by_name(client, monkeypatch):
+    def missing():
+        raise FileNotFoundError("looked in /srv/secret")
+
+    monkeypatch.setattr("softcosine.similarity.thesaurus.wordnet_files.find_wordnet", missing)
+    answer = client.put("/v1/indexes/new", json={"similarity": {"sources": ["wordnet"]}})
+    assert problem(answer, 422) == "invalid-input"
+    assert "wordnet" in answer.json()["detail"]
+    assert "secret" not in answer.text
+
+
+def test_an_encoded_slash_separates_nothing(client, root):
+    for method, path in (
+        ("DELETE", "/v1/indexes/faq%2Fdocuments%2Ftea"),
+        ("GET", "/v1/indexes/faq%2fdocuments/tea"),
+        ("GET", "/v1%2Findexes/faq/documents/tea"),
+        ("GET", "/v1/indexes/faq/documents%2Ftea"),
+        ("GET", "/v1/indexes%2Ffaq"),
+        ("GET", "/page%2Fpage.js"),
+    ):
+        assert problem(client.request(method, path), 404) == "not-found", path
+    assert "tea" in sc.SoftIndex.open(root / "faq")
+    assert client.get(f"{FAQ}/documents/pot%2F1").json()["id"] == "pot/1"
+    assert client.get(f"{FAQ}/documents/pot/1").json()["id"] == "pot/1"
+    assert "'a/b'" in client.get(f"{FAQ}/terms/a%2fb").json()["detail"]
+
+
+def test_no_alias_is_lost_between_servers(serving):
+    servers = [serving() for _ in range(3)]
+
+    def put(number):
+        answer = servers[number % 3].put(f"/v1/aliases/a{number}", json={"index": "faq"})
+        return answer.status_code, f"a{number}" in answer.json()["aliases"]
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(put, range(30))) == {(200, True)}
+    assert len(servers[0].get("/v1/aliases").json()["aliases"]) == 30
+
+
+def test_a_file_that_stays_locked_is_busy(serving, root):
+    client = serving(limits={"writer_seconds": 0.05})
+    assert client.put("/v1/aliases/a", json={"index": "faq"}).status_code == 200
+    with FileLock(root / ".serve" / "aliases.lock"):
+        answer = client.put("/v1/aliases/b", json={"index": "faq"})
+    assert problem(answer, 503) == "busy"
+    assert str(root) not in answer.text

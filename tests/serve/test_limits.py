@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import softcosine as sc
-from serve_answers import FAQ, problem
+from serve_answers import FAQ, ended, problem
+from softcosine.serve.state_store import StateStore
 
 JSON = {"Content-Type": "application/json"}
 
@@ -185,8 +188,6 @@ def test_a_writer_of_another_process_is_waited_for_and_named(serving, root):
 
 
 def test_a_full_disk_changes_nothing(client, monkeypatch):
-    import errno
-
     before = client.get(FAQ).json()
 
     def full(*_, **__):
@@ -208,3 +209,87 @@ def test_a_full_disk_changes_nothing(client, monkeypatch):
 )
 def test_an_address_that_is_not_utf_8_is_refused(client, where):
     assert problem(client.request("GET", where), 400) == "malformed-request"
+
+
+@pytest.fixture
+def long_texts(root):
+    """An index of 40 documents of 10,000 characters each."""
+    with sc.SoftIndex.create(root / "long", plain=True, encoder=None).writer() as writer:
+        for number in range(40):
+            writer.add(f"d{number}", f"tea word{number} " + "filler " * 1428, {"n": number})
+    return "/v1/indexes/long"
+
+
+def test_an_answer_of_too_many_bytes_is_refused(serving, long_texts):
+    client = serving(limits={"answer_bytes": 100_000})
+    few = client.post(f"{long_texts}/search", json={"q": "tea", "k": 4})
+    assert len(few.json()["hits"]) == 4
+    for route, body in (
+        ("search", {"q": "tea", "k": 40}),
+        ("search", {"q": "tea", "k": 40, "fields": ["snippet"]}),
+        ("similar", {"id": "d1", "k": 39}),
+        ("filter", {"k": 40}),
+    ):
+        answer = client.post(f"{long_texts}/{route}", json=body)
+        assert problem(answer, 422) == "large-answer", route
+        assert "100,000" in answer.json()["detail"]
+    assert problem(client.get(f"{long_texts}/documents?k=40"), 422) == "large-answer"
+    body = {"q": "tea", "k": 40, "fields": ["metadata"]}  # no text is read
+    hits = client.post(f"{long_texts}/search", json=body).json()["hits"]
+    assert sorted(hit["metadata"]["n"] for hit in hits) == list(range(40))
+    small = serving(limits={"answer_bytes": 1000})
+    assert len(small.get(f"{long_texts}/documents/d7").json()["text"]) > 9000  # one is never more
+
+
+def test_explanations_and_facets_count_too(serving, long_texts):
+    client = serving(limits={"answer_bytes": 3000})
+    body = {"q": "tea", "k": 20, "fields": [], "highlight": False}
+    assert client.post(f"{long_texts}/search", json=body).status_code == 200
+    for more in ({"explain": True}, {"facets": ["n"] * 3}):
+        answer = client.post(f"{long_texts}/search", json=body | {"k": 40} | more)
+        assert problem(answer, 422) == "large-answer", more
+
+
+def test_the_searches_of_a_request_share_the_bytes(serving, long_texts):
+    client = serving(limits={"answer_bytes": 100_000, "threads": 1})
+    one = {"index": "long", "q": "tea", "k": 2}
+    answer = client.post("/v1/search", json={"searches": [one] * 8})
+    assert len(answer.content) < 100_000
+    kinds = Counter(result.get("type", "hits") for result in answer.json()["results"])
+    assert 1 <= kinds["hits"] <= 3
+    assert kinds["urn:softcosine:large-answer"] == 8 - kinds["hits"]
+
+
+def test_a_task_whose_end_cannot_be_stored_has_failed(serving, monkeypatch, root):
+    client, release, pairs = serving(), threading.Event(), sc.SoftIndex.pairs
+
+    def waiting(*arguments, **options):
+        release.wait(30)
+        return pairs(*arguments, **options)
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "database or disk is full")
+
+    monkeypatch.setattr(sc.SoftIndex, "pairs", waiting)
+    task = client.post(f"{FAQ}/pairs", json={"min_similarity": 0.1}).json()
+    while (record := client.get(f"/v1/tasks/{task['id']}").json())["state"] == "waiting":
+        time.sleep(0.01)
+    monkeypatch.setattr(StateStore, "put_task", full)
+    assert problem(client.post(f"{FAQ}/merge"), 507) == "disk-full"
+    release.set()
+    record = ended(client, task)
+    assert record["state"] == "failed"
+    assert record["problem"]["type"] == "urn:softcosine:disk-full"
+    assert "softcosine_tasks_running 0.0" in client.get("/metrics").text
+    assert StateStore(root / ".serve").task(task["id"])["state"] == "running"
+    monkeypatch.undo()  # space is free again
+    assert client.get(f"/v1/tasks/{task['id']}").json() == record
+    assert StateStore(root / ".serve").task(task["id"]) == record
+
+
+def test_a_new_index_on_a_full_disk_is_no_deleted_one(client, monkeypatch):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(sc.SoftIndex, "create", full)
+    assert problem(client.put("/v1/indexes/new", json={}), 507) == "disk-full"

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import softcosine as sc
+from serve_answers import problem
 from softcosine._deadline import seconds_left
 from softcosine.serve.keys import KeyRing
 
@@ -65,3 +70,50 @@ def test_a_tool_has_the_deadline_of_a_search(serving, monkeypatch):
     monkeypatch.setattr(sc.SoftIndex, "search", seeing)
     assert result(called(serving(limits={"timeout_ms": 20_000}), "search", query="tea"))["hits"]
     assert 0 < seen[-1] <= 20  # the first is a search at the start
+
+
+def test_calls_pass_the_gate_of_the_searches(serving, monkeypatch):
+    client, release, search = serving(limits={"threads": 1, "waiting": 1}), threading.Event(), None
+
+    def slow(index, *arguments, **options):
+        release.wait(30)
+        return search(index, *arguments, **options)
+
+    search = sc.SoftIndex.search
+    monkeypatch.setattr(sc.SoftIndex, "search", slow)
+    gate = client.app.state.server.gate
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [pool.submit(called, client, "search", query="tea") for _ in range(2)]
+        while gate.n_running < 4:  # each has its place, and its work one
+            time.sleep(0.01)
+        refused = called(client, "search", query="tea")
+        assert problem(refused, 429) == "too-many-searches"
+        assert refused.headers["retry-after"]
+        assert client.get("/v1/indexes/faq").status_code == 200  # nothing else waits
+        release.set()
+        assert all(result(one.result())["hits"] for one in waiting)
+    assert gate.n_running == 0
+
+
+def test_a_call_ends_at_its_deadline_while_it_waits(serving, monkeypatch):
+    client, release = serving(limits={"threads": 1, "timeout_ms": 200}), threading.Event()
+    gate = client.app.state.server.gate
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(lambda: client.portal.call(gate.run, lambda: release.wait(30), 100_000))
+        while not gate.n_running:
+            time.sleep(0.01)
+        answer = called(client, "search", query="tea").json()["result"]
+        release.set()
+        assert answer["isError"]
+        assert "deadline" in answer["content"][0]["text"]
+        held.exception()
+
+
+def test_errors_of_tools_name_no_files(serving, root):
+    client = serving()
+    broken = root / "broken"
+    broken.mkdir()
+    (broken / "manifest.json").write_text("{}")
+    answer = called(client, "search", query="tea", index="broken")
+    assert answer.json()["result"]["isError"]
+    assert str(root) not in answer.text

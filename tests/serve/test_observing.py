@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 
 import pytest
 
-from serve_answers import FAQ
+import softcosine as sc
+from serve_answers import FAQ, problem
 from softcosine.serve.app import JsonLines
+from softcosine.serve.process import _Once
 
 
 @pytest.fixture
@@ -80,3 +83,66 @@ def test_the_figures_count_requests_documents_and_segments(serving):
     assert 'softcosine_segments{index="faq"}' in text
     assert "softcosine_searches_running 0.0" in text
     assert "invented" not in text
+
+
+def test_a_client_that_leaves_within_the_body_is_no_bug(serving, lines, caplog):
+    client, messages = serving(), [{"type": "http.request", "body": b"{", "more_body": True}]
+
+    async def receive():
+        return messages.pop(0) if messages else {"type": "http.disconnect"}
+
+    async def send(message):
+        pass
+
+    for path, kind in (("/search", "json"), ("/documents", "x-ndjson")):
+        headers = [(b"content-type", f"application/{kind}".encode()), (b"content-length", b"99")]
+        scope = {
+            "type": "http", "method": "POST", "path": FAQ + path, "headers": headers,
+            "raw_path": f"{FAQ}{path}".encode(), "query_string": b"", "client": ("a", 1),
+        }  # fmt: skip
+        client.portal.call(client.app, scope, receive, send)
+    assert [(line["status"], line["problem"]) for line in lines()] == [(499, "disconnected")] * 2
+    assert "Traceback" not in caplog.text
+    assert 'status="499"' in client.get("/metrics").text
+
+
+def test_answers_name_no_files_but_the_log_does(serving, root, caplog):
+    client = serving(limits={"writer_seconds": 0.0})
+    (root / "broken").mkdir()
+    (root / "broken" / "manifest.json").write_text("{}")
+    damaged = client.post("/v1/indexes/broken/search", json={"q": "tea"})
+    assert problem(damaged, 500) == "corrupt-index"
+    with sc.SoftIndex.open(root / "faq").writer():
+        busy = client.put(f"{FAQ}/documents/x", json={"text": "x"})
+    assert problem(busy, 503) == "busy"
+    several = client.post("/v1/search", json={"searches": [{"index": "broken", "q": "tea"}]})
+    for answer in (damaged, busy, several):
+        assert str(root) not in answer.text
+        assert str(os.getpid()) not in answer.text
+    assert caplog.text.count(str(root / "broken")) == 2
+    assert str(root / "faq") in caplog.text
+
+
+def test_a_damaged_index_is_logged_once(serving, root, caplog):
+    client = serving()
+    catalog = client.app.state.server.catalog
+    catalog.get("faq")
+    manifest = root / "faq" / "manifest.json"
+    whole = manifest.read_bytes()
+    for content in (whole[:50], whole, whole[:50]):
+        manifest.write_bytes(content)
+        for _ in range(3):
+            catalog.refresh()
+    assert caplog.text.count("the index faq cannot be refreshed") == 2
+
+
+def test_equal_lines_are_logged_once_a_second():
+    once, passed = _Once(), []
+    for seconds in (0.0, 0.1, 0.9, 1.1, 1.2):
+        for message in ("Invalid HTTP request received.", "other"):
+            record = logging.makeLogRecord({"name": "uvicorn.error", "msg": message})
+            record.created = 1000 + seconds
+            passed.append((seconds, message) if once.filter(record) else None)
+    assert [one and one[0] for one in passed if one] == [0.0, 0.0, 1.1, 1.1]
+    request = {"name": "softcosine.serve.requests", "msg": "request", "facts": {}}
+    assert all(once.filter(logging.makeLogRecord(request)) for _ in range(3))

@@ -13,19 +13,22 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from unittest.mock import Mock
 from urllib.parse import quote, urlsplit
 
 import pytest
+import uvicorn
 
 from softcosine.cluster.opening import ShardOptions, open_either
+from softcosine.serve import process as processes
 from softcosine.serve.keys import KeyRing
 from softcosine.serve.process import Bind, _listening, serve
 from softcosine.serve.settings import Limits, ServeSettings
 
 FAQ = "/v1/indexes/faq"
+LENGTH = [(b"content-length", b"2")]
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
 
 
@@ -289,3 +292,71 @@ def test_what_cannot_start_says_why(root, tmp_path):
         done = run("serve", root, "--port", taken.getsockname()[1])
         assert done.returncode == 1
         assert "--port" in done.stderr
+
+
+@pytest.fixture
+def connect(monkeypatch):
+    """Addresses of a server that takes eight connections, and their headers in .5 seconds."""
+    monkeypatch.setattr(processes, "_CONNECTIONS", 8)
+    monkeypatch.setattr(processes, "_HEADERS", 0.5)
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": LENGTH})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    config = uvicorn.Config(app, http=processes._Connection, log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        yield lambda: socket.create_connection(listening.getsockname(), timeout=10)
+        server.should_exit = True
+        thread.join()
+
+
+def closed(connection):
+    """Whether the server ends a connection, without an answer."""
+    try:
+        return connection.recv(100) == b""
+    except ConnectionError:
+        return True
+
+
+def answered(connection):
+    """Whether the server answers."""
+    content = b""
+    while not content.endswith(b"ok") and (more := connection.recv(1000)):
+        content += more
+    return content.endswith(b"ok")
+
+
+def test_headers_that_do_not_come_end_the_connection(connect):
+    with connect() as silent, connect() as slow:
+        began = time.monotonic()
+        slow.sendall(b"GET / HTTP/1.1\r\n")
+        time.sleep(0.3)
+        slow.sendall(b"X: ")  # which gives it no more time
+        assert closed(slow)
+        assert closed(silent)
+        assert time.monotonic() - began < 5
+    with connect() as usual:
+        for _ in range(2):  # the second request comes after more than the time for headers
+            usual.sendall(b"GET / HTTP/1.1\r\n")
+            time.sleep(0.3)
+            usual.sendall(b"Host: a\r\n\r\n")
+            assert answered(usual)
+            time.sleep(0.6)
+
+
+def test_the_longest_waiting_connection_makes_room(connect, monkeypatch):
+    monkeypatch.setattr(processes, "_HEADERS", 60.0)
+    with ExitStack() as opened:
+        waiting = [opened.enter_context(connect()) for _ in range(12)]
+        for one in waiting:
+            one.sendall(b"GET / HTTP/1.1\r\nX: ")
+        with connect() as other:
+            other.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert answered(other)
+        assert all(closed(one) for one in waiting[:8])
+        waiting[-1].sendall(b"y\r\nHost: a\r\n\r\n")
+        assert answered(waiting[-1])

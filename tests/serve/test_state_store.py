@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import sqlite3
 import subprocess
@@ -12,6 +13,7 @@ from contextlib import closing
 import pytest
 
 from killing import ended
+from softcosine.errors import MalformedFileError
 from softcosine.serve import state_store
 from softcosine.serve.state_store import StateStore
 
@@ -110,3 +112,38 @@ def test_the_oldest_results_make_room(tmp_path, monkeypatch):
     assert kept("d", 9000) == ["runs", "d"]
     assert kept("a", 1000) == ["runs", "a"]
     store.close()
+
+
+@pytest.mark.parametrize("content", [b"garbage" * 1000, b"SQLite format 3\0" + b"x" * 5000])
+def test_a_garbage_file_is_named_with_what_to_do(tmp_path, content):
+    (tmp_path / "state.sqlite3").write_bytes(content)
+    with pytest.raises(MalformedFileError, match=r"state\.sqlite3: .*delete it"):
+        StateStore(tmp_path).start()
+
+
+def test_a_file_of_other_tables_is_named_with_what_to_do(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "state.sqlite3")) as connection, connection:
+        connection.execute("create table tasks (x)")
+    with pytest.raises(MalformedFileError, match="delete it"):
+        StateStore(tmp_path).start()
+
+
+def test_a_record_that_is_no_json_is_named_with_what_to_do(tmp_path):
+    store = StateStore(tmp_path)
+    store.put_task("a", {"state": "running"}, ended=False)
+    with closing(sqlite3.connect(tmp_path / "state.sqlite3")) as connection, connection:
+        connection.execute("update tasks set record = 'garbage'")
+    with pytest.raises(MalformedFileError, match="delete it"):
+        StateStore(tmp_path).start()
+    store.close()
+
+
+def test_a_full_file_is_a_full_disk(tmp_path, monkeypatch):
+    store, full = StateStore(tmp_path), f"{state_store._SCHEMA}; pragma max_page_count = 1;"
+    store.put_session("a", "key", time.time() + 1000)
+    monkeypatch.setattr(state_store, "_SCHEMA", full)
+    with pytest.raises(OSError, match="full") as caught:
+        store.put_session("b", "x" * 100_000, time.time() + 1000)
+    assert caught.value.errno == errno.ENOSPC
+    assert store.session("a") == "key"
+    assert store.session("b") is None

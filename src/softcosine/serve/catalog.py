@@ -64,7 +64,7 @@ class Catalog:
         self._only = path.name if self.elsewhere or (path / _MANIFEST).exists() else None
         self.root = path.parent if self._only is not None else path
         self._open: dict[str, ServedIndex] = {}
-        self._opening = threading.Lock()
+        self._opening, self._reading = threading.Lock(), threading.Lock()
         self._aliases_file = self.root / _STATE / _ALIASES
         self._aliases: dict[str, str] = {}
         self._aliases_read: tuple[int, int] | None = None
@@ -169,8 +169,8 @@ class Catalog:
         ------
         Problem, InvalidInputError, AlreadyExistsError
         """
+        checked_name(name)
         with self._naming():
-            checked_name(name)
             if name in self._aliases or self._exists(name):
                 raise Problem("already-exists", f"there is an index or alias {name} already.")
             SoftIndex.create(self.root / name, **arguments)
@@ -215,8 +215,7 @@ class Catalog:
                 if changed.pop(alias, None) is None:
                     raise Problem("unknown-index", f"there is no alias {alias!r:.100}.")
             else:
-                checked_name(alias)
-                if self._exists(alias):
+                if self._exists(checked_name(alias)):
                     raise Problem(
                         "already-exists", f"there is an index {alias}; choose another name."
                     )
@@ -225,7 +224,7 @@ class Catalog:
                 self.get(index)
                 changed[alias] = index
             write_text(self._aliases_file, json.dumps(changed, indent=2) + "\n")
-            self._aliases = changed
+            self.read_aliases()
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -247,20 +246,16 @@ class Catalog:
 
     def read_aliases(self) -> None:
         """Read the aliases again if another process has changed them."""
-        if self.single:
-            return
         file = self._aliases_file
-        try:
-            facts = file.stat()
-        except FileNotFoundError:
-            self._aliases, self._aliases_read = {}, None
-            return
-        key = facts.st_mtime_ns, facts.st_ino
-        if key == self._aliases_read:
-            return
-        try:
-            given = json.loads(file.read_text(encoding="utf-8"))
-            self._aliases = {str(alias): str(index) for alias, index in given.items()}
-        except (ValueError, AttributeError):
-            _log.exception("%s holds no aliases", file)
-        self._aliases_read = key
+        with self._reading:
+            try:
+                facts = None if self.single else file.stat()
+                key = facts and (facts.st_mtime_ns, facts.st_ino)
+                if key != self._aliases_read:
+                    stored = json.loads(file.read_text(encoding="utf-8"))
+                    self._aliases = {str(alias): str(index) for alias, index in stored.items()}
+            except FileNotFoundError:
+                self._aliases, key = {}, None
+            except (ValueError, AttributeError):
+                _log.exception("%s holds no aliases", file)
+            self._aliases_read = key

@@ -72,10 +72,11 @@ async def create_index(call: Call[models.CreateBody]) -> Response:
     try:
         served = await asyncio.to_thread(server.catalog.create, name, arguments)
     except FileNotFoundError as error:
+        given = map(str, (call.body.similarity or {}).get("sources") or ())
         _log.warning("the index %s cannot be created: %s", name, error)
         raise InvalidInputError(
-            "the recipe or the encoder needs data that are not installed on the server; install "
-            "them there (its log says which), or name other sources."
+            f"data of the sources ({', '.join(given) or 'default'}) or of the encoder are not "
+            "installed on the server; install them there (its log says which), or name others."
         ) from error
     record = await asyncio.to_thread(index_record, server, served)
     return json_response(

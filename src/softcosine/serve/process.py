@@ -157,13 +157,14 @@ class _Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._wait()
-        everyone: list[Any] = list(self.connections)
-        mine = [one for one in everyone if (one.client or "")[:1] == (self.client or "")[:1]]
-        for some, most in ((mine, _CONNECTIONS // 2), (everyone, _CONNECTIONS)):
+        host = (self.client or "")[:1]
+        for most, hosts in ((_CONNECTIONS // 2, (host,)), (_CONNECTIONS, ())):
+            everyone: list[Any] = list(self.connections)
+            some = [one for one in everyone if not hosts or (one.client or "")[:1] in hosts]
             waiting = [one for one in some if one.timeout_keep_alive_task is not None]
             if len(some) > most and waiting:
                 longest = min(waiting, key=lambda one: one.timeout_keep_alive_task.when())
-                longest._unset_keepalive_if_required()  # it is counted until it is lost
+                self.connections.discard(longest)
                 longest.transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -64,8 +64,8 @@ class StateStore:
                 connection.execute(begin)
                 yield connection
                 connection.execute("commit")
-        except sqlite3.Error as error:
-            number = _ERRNO.get(error.sqlite_errorcode & 0xFF)
+        except (sqlite3.Error, TypeError, ValueError) as error:  # the others are of records
+            number = _ERRNO.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
             if number is None:
                 raise MalformedFileError(
                     file,
@@ -103,9 +103,9 @@ class StateStore:
             row = connection.execute(
                 "select record, ended from tasks where id = ?", (id,)
             ).fetchone()
-        if row is None:
-            return None
-        record: dict[str, Any] = json.loads(row[0])
+            if row is None:
+                return None
+            record: dict[str, Any] = dict(json.loads(row[0]))
         if not row[1] and not self._runs(record.get("process", "")):
             self._fail([(id, record)])
             return self.task(id)  # it may have ended just before its process
@@ -169,7 +169,7 @@ class StateStore:
             return
         with self._opened() as connection:
             left = connection.execute("select id, record from tasks where not ended").fetchall()
-        records = [(id, json.loads(stored)) for id, stored in left]
+            records = [(id, dict(json.loads(stored))) for id, stored in left]
         self._fail([one for one in records if not self._runs(one[1].get("process", ""))])
         for file in self._folder.glob("process-*"):
             self._runs(file.name.removeprefix("process-"))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.files import joined_text
 from softcosine.index.query.parser import Clause
@@ -25,6 +26,8 @@ from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:
     from softcosine.index.directory.snapshot import Snapshot
+
+_LONG = 20_000  # characters or tokens of a query, and words of a piece of it, that are read at once
 
 
 _SEVERAL_LETTERS = re.compile(r"[^\W\d_]{2,}")
@@ -163,12 +166,16 @@ def parse_clauses(
                         f"the query is a list of tokens, and {shortened(token)} contains a blank; "
                         "pass a text as one string, and several queries to search_batch."
                     )
-        words = analyzer.kept(query)
+        words = list[str]()
+        for piece in _pieces(query):
+            check_deadline()
+            words += analyzer.kept(piece)
         stems = analyzer.stem(words)
         lowered = [str(word).lower() for word in words]  # tokens have capitals
         names = _in_capitals(query) & stop_words
         passed = [word in stop_words and word not in names for word in lowered]
         for start, end in analyzer.ranges(stems):
+            check_deadline()
             term = " ".join(stems[start:end])
             # A phrase that somebody listed is a term of its own, whatever its words ("The Who").
             listed = end - start > 1 and tuple(stems[start:end]) in analyzer.stemmed_phrases
@@ -236,6 +243,15 @@ def _query_words(stems: list[str], names: list[bool], snapshot: Snapshot) -> Ite
                     break
         yield QueryWord(start, term, terms, synonyms, names[start])
         start = end
+
+
+def _pieces(query: Any) -> list[Any]:
+    """Return the pieces of a long text or list of tokens, which have the same words."""
+    if len(query) < _LONG:
+        return [query]
+    parts = query.split() if isinstance(query, str) else query
+    pieces = [parts[first : first + _LONG] for first in range(0, len(parts), _LONG)]
+    return list(map(" ".join, pieces)) if isinstance(query, str) else pieces
 
 
 def parse_word(word: str, snapshot: Snapshot) -> ParsedQuery:

@@ -32,7 +32,14 @@ from softcosine.index.search.explanation import EVERY, Explanation, Part, word_p
 from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
-from softcosine.index.search.highlights import Snippet, Worth, by_worth, snippet, without_title
+from softcosine.index.search.highlights import (
+    MAX_TEXT,
+    Snippet,
+    Worth,
+    by_worth,
+    snippet,
+    without_title,
+)
 from softcosine.index.search.matches import Group, Matches
 from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, AllWords, QueryMeaning
 from softcosine.index.search.plan import MEANING
@@ -107,6 +114,8 @@ _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggesti
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
 # Of the greatest weight of a query's words: similar words below it are not marked in passages.
 _CARRYING = 0.05
+# Characters of all hits, and of each at least, that are searched for passages.
+_READ, _LEAST_READ = 2_000_000, 2_000
 _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
 
 
@@ -565,6 +574,7 @@ class Search:
     def _hits(self, page: Page, documents: Sequence[Document]) -> Hits:
         snapshot, query, top = self.snapshot, page.query, page.top
         weights = cache(lambda: self._word_weights(query))
+        most = min(MAX_TEXT, max(_LEAST_READ, _READ // max(1, len(documents))))
 
         def nearest(texts: Sequence[str]) -> int | None:
             if self.encoding is None or query.meaning is None:
@@ -573,7 +583,7 @@ class Search:
 
         def passage(text: str, title: str | None) -> Snippet:
             text = without_title(text, title)
-            return snippet(text, snapshot.analyzer, weights(), nearest=nearest)
+            return snippet(text, snapshot.analyzer, weights(), nearest=nearest, most=most)
 
         names = tuple(field.name for field in snapshot.fields)
         rows = zip(documents, top.scores.tolist(), top.documents.tolist(), strict=True)

@@ -15,7 +15,7 @@ from softcosine.text.words import Span
 
 _Kind = Literal["exact", "near"]
 # Maximum length of the searched start of a text, in characters.
-_MAX_TEXT = 200_000
+MAX_TEXT = 200_000
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
 _MOST_SENTENCES, _MOST_READ = 200, 1 << 15  # of a text, whose meaning is compared
 _BOILERPLATE = re.compile(
@@ -131,6 +131,7 @@ def snippet(
     *,
     nearest: Callable[[Sequence[str]], int | None] = lambda _: None,
     width: int = 240,
+    most: int = MAX_TEXT,
 ) -> Snippet:
     """Return the passage with the query words of largest weight, else the nearest sentence.
 
@@ -148,8 +149,11 @@ def snippet(
         Returns which of some sentences is nearest to the query in meaning, if that is known.
     width : int
         Maximum length in characters.
+    most : int
+        Length of the start of the text that is searched, in characters.
     """
-    spans = analyzer.spans(text[:_MAX_TEXT])
+    whole, text = text, text[:most]
+    spans = analyzer.spans(text)
     weights = {term: worth for term, worth in weights.items() if worth[0] > 0.0}
     found = _found(spans, analyzer, weights)
     start, stop, licences = 0, len(text), list[int]()
@@ -169,7 +173,7 @@ def snippet(
     end = next((one[0] for one in later if one[0] > start and _between(licences, *one)), stop)
     if not any(mark.kind == "exact" and mark.start >= end for mark in marks):
         stop, marks = end, [mark for mark in marks if mark.end <= end]
-    return _folded(text, start, stop, marks)
+    return _folded(whole, start, stop, marks)
 
 
 def _first(
