@@ -8,7 +8,9 @@ import softcosine as sc
 from softcosine import _deadline
 from softcosine._deadline import check_deadline, has_deadline, using_deadline
 from softcosine.errors import DeadlineExceededError, InvalidInputError
+from softcosine.index.query import query_vectors
 from softcosine.index.search import searcher
+from softcosine.text.analyzer import Analyzer
 
 TEXTS = [f"tea {'green ' * (i % 3)} pot {i}" for i in range(40)]
 
@@ -185,3 +187,44 @@ def test_what_takes_long_is_refused(index, options, message):
     if "query" not in options and "sort" not in options:
         with pytest.raises(InvalidInputError, match=message):
             index.filter(**{"where": None, **options})
+
+
+@pytest.mark.parametrize("form", ["text", "tokens"])
+def test_reading_a_long_query_looks_at_the_clock(index, clock, monkeypatch, form):
+    words = [f"w{number}" for number in range(200_000)]
+    query = words if form == "tokens" else " ".join(words)
+    seen, kept = [], Analyzer.kept
+
+    def counting(analyzer, query):
+        seen.append(kept(analyzer, query))
+        return seen[-1]
+
+    monkeypatch.setattr(Analyzer, "kept", counting)
+    clock.allow(4)
+    with using_deadline(5), pytest.raises(DeadlineExceededError):
+        index.search(query)
+    assert sum(map(len, seen)) <= 80_000
+    clock.allow(20)
+    with using_deadline(5), pytest.raises(DeadlineExceededError):
+        index.search(query)
+    assert clock.n_looks == 21  # also after the words are read
+
+
+@pytest.mark.parametrize("join", [" ", "\n", "\u3000 ", ". "])
+def test_a_long_query_has_the_terms_of_its_text(index, monkeypatch, join):
+    words = [
+        "tea",
+        "green-pot",
+        "U.S.A.",
+        "caf\u00e9",
+        "\u7dd1\u8336\u306e",
+        "pot's",
+        "12.5",
+    ] * 4000
+    query = join.join(words)
+    ready = index.parse(query)
+    monkeypatch.setattr(query_vectors, "_LONG", 10**9)
+    whole = index.parse(query)
+    assert ready.terms.tolist() == whole.terms.tolist()
+    assert ready.frequencies.tolist() == whole.frequencies.tolist()
+    assert ready.unknown == whole.unknown

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies as own
+from softcosine.index.search import execution
 from softcosine.index.search.highlights import (
     Mark,
     Snippet,
@@ -233,3 +234,26 @@ def test_hits_know_their_snippets():
     hits = index.search("tea")
     assert [marked(hit.snippet) for hit in hits] == ["Green [tea] here", "black (coffee)"]
     assert marked(index.similar("0")[0].snippet) == "black (coffee)"
+
+
+def test_of_many_long_texts_the_beginnings_are_searched(monkeypatch):
+    long = "filler " * 10_000
+    texts = [f"tea pot {number}. {long}. Some green tea" for number in range(40)]
+    index = SoftIndex.from_texts(texts, plain=True, encoder=None)
+    monkeypatch.setattr(execution, "_READ", 400_000)
+    read, spans = [], Analyzer.spans
+
+    def counting(analyzer, text):
+        read.append(len(text))
+        return spans(analyzer, text)
+
+    monkeypatch.setattr(Analyzer, "spans", counting)
+    for hit in index.search("green tea", k=5):  # all of each text
+        assert hit.snippet.text.endswith("green tea")
+    assert sum(read) > 5 * 70_000
+    read.clear()
+    for hit in index.search("green tea", k=40):
+        assert hit.snippet.text.startswith("tea pot")
+        assert hit.snippet.text.endswith("…")
+        assert [mark.start for mark in hit.snippet.marks] == [0]
+    assert sum(read) <= 400_000

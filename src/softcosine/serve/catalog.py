@@ -256,6 +256,6 @@ class Catalog:
                     self._aliases = {str(alias): str(index) for alias, index in stored.items()}
             except FileNotFoundError:
                 self._aliases, key = {}, None
-            except (ValueError, AttributeError):
+            except (ValueError, AttributeError, RecursionError):
                 _log.exception("%s holds no aliases", file)
             self._aliases_read = key

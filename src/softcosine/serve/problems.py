@@ -43,6 +43,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -182,6 +183,8 @@ def add_handlers(app: Starlette) -> None:
 
     def answer(request: Request, problem: Problem) -> Response:
         request.state.problem = problem.kind
+        # Messages of the library name the folder of an index.
+        problem.detail = problem.detail.replace(f"{app.state.server.catalog.root}{os.sep}", "")
         return problem_response(problem, getattr(request.state, "id", None))
 
     async def known(request: Request, error: Exception) -> Response:

@@ -28,7 +28,7 @@ create table if not exists sessions (token text primary key, key text, until rea
 """
 
 
-# What errors of SQLite are to the system; others are of a file that is no such database.
+# What errors of SQLite are to the system; others are of a file or record of another kind.
 _ERRNO = {
     sqlite3.SQLITE_FULL: errno.ENOSPC, sqlite3.SQLITE_IOERR: errno.EIO,
     sqlite3.SQLITE_CANTOPEN: errno.EIO, sqlite3.SQLITE_READONLY: errno.EACCES,
@@ -64,7 +64,7 @@ class StateStore:
                 connection.execute(begin)
                 yield connection
                 connection.execute("commit")
-        except (sqlite3.Error, TypeError, ValueError) as error:  # the others are of records
+        except (sqlite3.Error, TypeError, ValueError, RecursionError) as error:
             number = _ERRNO.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
             if number is None:
                 raise MalformedFileError(
