@@ -253,7 +253,8 @@ def test_of_many_long_texts_the_beginnings_are_searched(monkeypatch):
     assert sum(read) > 5 * 70_000
     read.clear()
     for hit in index.search("green tea", k=40):
-        assert hit.snippet.text.startswith("tea pot")
-        assert hit.snippet.text.endswith("…")
-        assert [mark.start for mark in hit.snippet.marks] == [0]
+        passage = hit.snippet
+        assert passage.text.startswith("tea pot")
+        assert passage.text.endswith("…")
+        assert [mark.start for mark in passage.marks] == [0]
     assert sum(read) <= 400_000

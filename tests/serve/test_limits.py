@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import threading
@@ -293,3 +294,25 @@ def test_a_new_index_on_a_full_disk_is_no_deleted_one(client, monkeypatch):
 
     monkeypatch.setattr(sc.SoftIndex, "create", full)
     assert problem(client.put("/v1/indexes/new", json={}), 507) == "disk-full"
+
+
+def test_a_body_that_comes_too_slowly_is_refused(serving, monkeypatch):
+    client, answers, paces = serving(limits={"receive_seconds": 0.4}), [], [0.1]
+
+    async def receive():
+        await asyncio.sleep(paces[0])
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def send(message):
+        answers.append(message)
+
+    path = f"{FAQ}/search"
+    scope = {
+        "type": "http", "method": "POST", "path": path, "raw_path": path.encode(),
+        "query_string": b"", "headers": [(b"content-type", b"application/json")],
+    }  # fmt: skip
+    for pace in (0.1, 30.0):  # all pauses together, or one
+        paces[0] = pace
+        client.portal.call(client.app, scope, receive, send)
+        assert [one["status"] for one in answers[::2]] == [408]
+        answers.clear()

@@ -360,3 +360,16 @@ def test_the_longest_waiting_connection_makes_room(connect, monkeypatch):
         assert all(closed(one) for one in waiting[:8])
         waiting[-1].sendall(b"y\r\nHost: a\r\n\r\n")
         assert answered(waiting[-1])
+
+
+def test_a_body_that_is_answered_already_does_not_hold_the_connection(connect):
+    def dribble(connection):
+        for _ in range(100):
+            time.sleep(0.05)
+            connection.sendall(b"x")
+
+    with connect() as slow:
+        slow.sendall(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+        assert answered(slow)
+        with pytest.raises(ConnectionError):
+            dribble(slow)

@@ -22,6 +22,7 @@ _HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"private, no-cache"),  # proxies must not keep what a cookie lets through
 ]
+_PACE = 1000  # bytes of a body that come in a second at least, once it has paused long enough
 _SMALL = {"/session": 4 << 10, "/mcp": 32 << 10}  # bytes
 _BEFORE_ID = re.compile(rb"/v1/indexes/[^/]*/(documents|terms)/")
 _CHANGED = re.compile(r"/v1/indexes/[^/]+(/documents|/changes|/similarities)(?=/|$)")
@@ -119,18 +120,21 @@ class Intake:
     def _limited(self, scope: Scope, receive: Receive) -> Receive:
         """Return a `receive` that refuses large bodies and slow clients."""
         limit, n_bytes, more = self._limit(scope), 0, True
+        pause, begun = self._limits.receive_seconds, time.monotonic()
 
         async def limited() -> Message:
             nonlocal n_bytes, more
             if not more:  # what comes after the body is the end of the connection
                 return await receive()
+            left = begun + pause + n_bytes / _PACE - time.monotonic()
             try:
-                async with asyncio.timeout(self._limits.receive_seconds):
+                async with asyncio.timeout(min(pause, left)):
                     message = await receive()
             except TimeoutError as error:
                 raise Problem(
                     "slow-request",
-                    f"no bytes of the body came for {self._limits.receive_seconds:g} seconds.",
+                    f"no bytes of the body came for {pause:g} seconds, or fewer than {_PACE:,} a "
+                    "second.",
                 ) from error
             n_bytes += len(message.get("body", b""))
             more = bool(message.get("more_body"))

@@ -172,8 +172,12 @@ class _Connection(H11Protocol):
         self._wait()
 
     def _wait(self) -> None:
-        """End the connection if the headers of the next request take too long."""
-        if self.conn.their_state is not h11.IDLE:
+        """End the connection if the headers of the next request take too long.
+
+        So does the rest of a body whose request is answered.
+        """
+        answered = self.cycle is not None and self.cycle.response_complete
+        if self.conn.their_state is not h11.IDLE and not answered:
             self.until = None
         elif self.timeout_keep_alive_task is None and not self.transport.is_closing():
             self.until = self.until or self.loop.time() + _HEADERS

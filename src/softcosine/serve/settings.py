@@ -47,7 +47,7 @@ class Limits:
     writer_seconds : float
         How long a change waits for a writer of another process.
     receive_seconds : float
-        How long a client may pause within a body.
+        How long a client may pause within a body, all pauses together if it sends slowly.
     """
 
     query_bytes: int = 128 << 10
