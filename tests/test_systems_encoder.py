@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems import from_spec, named
+from softcosine.evaluate.systems.sentence_model import _Record as Record
 
 TEXTS = ["tea", "a flat tyre", " ", "tea", "hot tea"]
 DOCUMENTS = Documents.of(TEXTS)
@@ -100,6 +102,12 @@ def test_a_damaged_record_of_seconds_is_begun_anew(tmp_path):
         fitted = named("encoder", encode=Toy(), model="toy", cache=str(cache)).fit(DOCUMENTS)
         assert fitted.note.startswith("toy: 3 texts encoded in ")
         assert json.loads(record.read_text())["toy"]["texts"] == 3
+
+
+def test_no_seconds_are_lost_between_processes(tmp_path):
+    with ThreadPoolExecutor(4) as pool:  # each with a record of its own, as another process
+        list(pool.map(lambda _: Record(tmp_path / "encoded").add("toy", 1, 0.5), range(40)))
+    assert Record(tmp_path / "encoded").of("toy") == (40, 20.0)
 
 
 def test_scores_are_cosines_and_texts_of_white_space_have_none():

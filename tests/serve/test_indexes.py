@@ -221,6 +221,7 @@ def test_no_alias_is_lost_between_servers(serving):
 
     with ThreadPoolExecutor(6) as pool:
         assert set(pool.map(put, range(30))) == {(200, True)}
+    servers[0].app.state.server.catalog.refresh()
     assert len(servers[0].get("/v1/aliases").json()["aliases"]) == 30
 
 

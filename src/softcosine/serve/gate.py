@@ -65,11 +65,11 @@ class SearchGate:
         self._noun = noun
         self._waiting_counts = waiting_counts
         self._pool = ThreadPoolExecutor(limits.threads, "softcosine-search")
-        self.n_running = 0
+        self.n_running = self._n_places = 0
 
-    def check(self) -> None:
+    def check(self, n_places: int = 0) -> None:
         """Raise Problem (``too-many-searches``) if no more may wait."""
-        if self.n_running >= self._limits.threads + self._limits.waiting:
+        if max(self.n_running, n_places) >= self._limits.threads + self._limits.waiting:
             raise Problem(
                 "too-many-searches",
                 f"{self.n_running} {self._noun} run or wait, and no more may; send the request "
@@ -78,13 +78,13 @@ class SearchGate:
 
     @contextmanager
     def place(self) -> Iterator[None]:
-        """Hold the place of a search for what asks for some."""
-        self.check()
-        self.n_running += 1
+        """Hold a place for a request that will search; there are as many as searches may run."""
+        self.check(self._n_places)
+        self._n_places += 1
         try:
             yield
         finally:
-            self.n_running -= 1
+            self._n_places -= 1
 
     def seconds(self, timeout_ms: int | None) -> float:
         """Return the deadline of a request in seconds, at most that of the limits."""
@@ -96,10 +96,8 @@ class SearchGate:
         work: Callable[[], _T],
         timeout_ms: int | None = None,
         budget: Budget | None = None,
-        *,
-        placed: bool = False,
     ) -> _T:
-        """Return the result of a search, which may have a place already.
+        """Return the result of a search.
 
         What it reads counts in the budget, by default one of its own, and so does a result in
         bytes.
@@ -110,8 +108,7 @@ class SearchGate:
             ``too-many-searches``, ``large-answer``.
         DeadlineExceededError
         """
-        if not placed:
-            self.check()
+        self.check()
         seconds = self.seconds(timeout_ms)
         budget = Budget(self._limits.answer_bytes) if budget is None else budget
 

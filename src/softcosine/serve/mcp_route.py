@@ -65,7 +65,7 @@ def _made(server: Server) -> tuple[Any, ASGIApp]:
 
     async def run(work: Callable[[], bytes]) -> bytes:
         try:
-            return await server.gate.run(work, placed=True)
+            return await server.gate.run(work)
         except Exception as error:  # the tool shows its message
             raise InvalidInputError(problem_of(error).detail) from error
 

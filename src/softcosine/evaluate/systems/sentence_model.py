@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from softcosine._file_lock import FileLock
 from softcosine._progress import Progress
 from softcosine.encoders.encoder import Encode
 from softcosine.encoders.vector_cache import VectorCache
@@ -127,10 +128,10 @@ class _Record:
 
     def add(self, name: str, n_texts: int, seconds: float) -> None:
         """Add texts and seconds; a failure to write is ignored."""
-        before, spent = self.of(name)
-        known = {**self._read(), name: {"texts": before + n_texts, "seconds": spent + seconds}}
-        with contextlib.suppress(OSError):
-            write_text(self._path, json.dumps(known))
+        with contextlib.suppress(OSError), FileLock(self._path.with_suffix(".lock"), timeout=10.0):
+            before, spent = self.of(name)
+            sums = {"texts": before + n_texts, "seconds": spent + seconds}
+            write_text(self._path, json.dumps({**self._read(), name: sums}))
 
     def _read(self) -> dict[str, Any]:
         try:
