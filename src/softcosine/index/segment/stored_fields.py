@@ -203,8 +203,8 @@ class StoredDocuments(Documents):
             some = list(map(int, numbers[first : first + _FEW]))
             for number, id, text, metadata in self._database.among(columns, "number", some):
                 shown, stored = self._decoded(text, number), updated.get(number, metadata)
-                how.count(len(shown) + len(stored or ""))
                 facts = self._loaded(stored, number)
+                how.count(len(shown) + len(stored or ""))
                 found[number] = Document(self._decoded(id, number), shown, facts)
         if missing := [number for number in numbers if number not in found]:
             raise CorruptIndexError(f"{self._path} has no document number {missing[0]}.")
