@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from softcosine.similarity.source import TermSimilaritySource
 
 _UNSPACED = ("chinese", "japanese", "thai")
-_SHORT_WORDS = ("chinese", "japanese")  # those of two ideographs are similar if they share one
+# Words of two characters are many, and similar if they share one of them.
+_SHORT_WORDS = ("chinese", "japanese", "korean")
 # Where stop words do not identify the language: the share of the longer words that the English
 # table must know.
 MIN_ENGLISH = 0.6

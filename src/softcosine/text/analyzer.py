@@ -12,7 +12,14 @@ from softcosine._validation import check_choice, check_list, check_type, check_w
 from softcosine.errors import InvalidInputError
 from softcosine.text.segmenters import SEGMENTERS, has_segmenter, segmenter_for
 from softcosine.text.stop_words import ENGLISH, stop_word_lists
-from softcosine.text.words import Segmenter, Span, find_words, normalize, word_spans
+from softcosine.text.words import (
+    Segmenter,
+    Span,
+    find_words,
+    korean_stem,
+    normalize,
+    word_spans,
+)
 
 # Increase it when a change of words.py or of this file changes the terms of a text.
 _RULES = 1
@@ -32,8 +39,9 @@ class Analyzer:
     Parameters
     ----------
     stemmer : str, optional
-        A Snowball algorithm such as ``"english"`` or ``"german"``. Words with a digit are never
-        stemmed. By default nothing is stemmed.
+        A Snowball algorithm such as ``"english"`` or ``"german"``, which leaves words with a digit
+        as they are, or ``"korean"`` (particles and common endings fall off). By default nothing is
+        stemmed.
     stop_words : str or collection of str, optional
         Words to remove: a language such as ``"english"``, or a collection of words. They are
         normalised like texts, and compared with words before stemming. By default none.
@@ -281,8 +289,8 @@ class Analyzer:
         Returns
         -------
         list of str
-            One stem per word: its lemma, if it has one. Other words with a digit or a lone
-            surrogate are their own stems, as are all other words without a stemmer.
+            One stem per word: its lemma, if it has one. Other words with a digit (but for Korean)
+            or a lone surrogate are their own stems, as are all other words without a stemmer.
         """
         stems = list(words) if self.stemmer is None else _stemmed_by(self.stemmer, words)
         if not self._lemma_of:
@@ -332,18 +340,20 @@ class Analyzer:
 def languages() -> tuple[str, ...]:
     """Return the languages with a stemmer, a list of stop words or a segmenter."""
     stemmed = set(stemmers()) - _NO_LANGUAGES
-    return tuple(sorted({*stemmed, *stop_word_lists(), *SEGMENTERS, "korean", "thai"}))
+    return tuple(sorted({*stemmed, *stop_word_lists(), *SEGMENTERS, "thai"}))
 
 
 @cache
 def stemmers() -> tuple[str, ...]:
-    """Return the algorithms of Snowball."""
+    """Return the algorithms of Snowball, and Korean."""
     from Stemmer import algorithms
 
-    return tuple(sorted(algorithms()))
+    return tuple(sorted((*algorithms(), "korean")))
 
 
 def _stemmed_by(name: str, words: Sequence[str]) -> list[str]:
+    if name == "korean":
+        return list(map(korean_stem, words))
     from Stemmer import Stemmer
 
     # A stemmer is not thread-safe; a new one costs less than a microsecond.

@@ -122,6 +122,42 @@ def folded(word: str) -> str:
     return unicodedata.normalize("NFC", bare) or word
 
 
+def korean_stem(word: str) -> str:
+    """Return a normalised Korean word without its particles and the endings of 하다, 되다 and 이다.
+
+    Two characters or more are left, one before a particle of subject, object or topic. What is left
+    has no further ending, so stems are their own stems.
+
+    Examples
+    --------
+    >>> [korean_stem(word) for word in ("환불이", "취소하려면", "데이터베이스에서는", "usb를", "책을")]
+    ['환불', '취소', '데이터베이스', 'usb', '책']
+    """
+    return word if word.isascii() else _korean_endings().sub("", word)
+
+
+@cache
+def _korean_endings() -> re.Pattern[str]:
+    """Return the pattern of the endings of a Korean word.
+
+    Some particles have a form after a vowel and one after a consonant: 사과 (apple) and 국가 (state)
+    have none. After digits, 도 is degrees and 만 ten thousands.
+    """
+    vowel = "".join(map(chr, range(0xAC00, 0xD7A4, 28)))  # the syllables without a final consonant
+    anywhere = (
+        "의|에|로|들|에서|에게|까지|부터|마다|처럼|보다|만큼|조차|마저|한테|께서|하고|이[나며고란]|이라[는고도]"
+        r"|입니다|이다|인[지데]|인가요|이?에요|예요|(?<!\d)[도만]"
+    )
+    verb = (
+        "(?:하|되|시키)(?:는|는데|는지|고|면|면서|며|기|지|지만|거나|도록|여|여야|려면|려고|게|던|세요|나요|십시오"
+        "|[였었겠]습니다)|(?:한|할|합니다|해|했|된|될|됨|됩니다|되어|돼|됐|시킨|시킬|시켜|시킵니다)"
+        "(?:다|다면|서|야|요|지만|습니다)?"
+    )
+    topic = rf"(?<![{vowel}])[은이을]|(?<=[{vowel}a-z])[는를]"
+    other = rf"(?<![{vowel}])으?[과로]|(?<=[{vowel}a-z])[가와]"
+    return re.compile(rf"(?:(?<=\w\w)(?:{anywhere}|{verb}|{other})|(?<=\w)(?:{topic}))+$")
+
+
 def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]:
     """Return the words of a normalised text, in text order.
 

@@ -30,7 +30,7 @@ class Candidate:
     word : str
         With stemming, the nearest word form in the texts.
     distance : int
-        Number of inserted, deleted, replaced or transposed characters.
+        Number of inserted, deleted, replaced or transposed characters, accents left out.
     n_docs : int
         Number of documents that contain it; with stemming, in any form.
     """
@@ -82,11 +82,8 @@ class Spellings:
         else:
             self._words = [form for own in forms for form in own]
             self._owners = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
-        self._list = WordList(self._words)
+        self._list = WordList(list(map(folded, self._words)))
         self._longest = max(map(len, self._words), default=0) + _LONGER
-        self._with_accents = {
-            folded(word): number for number, word in enumerate(self._words) if not word.isascii()
-        }
 
     def suggestion(self, word: str) -> Suggestion:
         """Return the indexed words nearest to a word."""
@@ -94,25 +91,27 @@ class Spellings:
             return Suggestion(word, ())
         best: dict[int, tuple[int, str]] = {}  # by term: distance, form
 
-        def offer(term: int, distance: int, similarity: float, shown: str) -> None:
-            if similarity > 0.0 and (term not in best or distance < best[term][0]):
+        def offer(term: int, distance: int, longer: int, shown: str) -> None:
+            near = shown != word and _SIMILARITY.value(distance, longer) > 0.0
+            if near and (term not in best or distance < best[term][0]):
                 best[term] = distance, shown
 
         # With two adjacent characters transposed.
         swapped = (word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1))
         exchanged = [other for other in dict.fromkeys(swapped) if other != word]
         stems = self._analyzer.stem([word, *exchanged])
-        asked = word if self._vocabulary.has_forms else stems[0]
-        for number, distance, similarity in self._list.find(
-            asked, _SIMILARITY.value, _SIMILARITY.max_distance
-        ):
-            offer(int(self._owners[number]), distance, similarity, self._words[number])
+        asked = folded(word if self._vocabulary.has_forms else stems[0])
+        for number, distance in self._list.find(asked, _SIMILARITY.max_distance):
+            other = self._list.strings[number]
+            distance = 1 if distance == 2 and _swapped(asked, other) else distance
+            longer = max(len(asked), len(other))
+            offer(int(self._owners[number]), distance, longer, self._words[number])
         found = self._vocabulary.indices(stems[1:]).tolist()
         for other, term in zip(exchanged, found, strict=True):
             if term >= 0:
                 forms = self._vocabulary.forms_of(term) or (self._vocabulary.term(term),)
                 shown = other if other in forms else forms[0]
-                offer(term, 1, _SIMILARITY.value(1, len(word)), shown)
+                offer(term, 1, len(word), shown)
         counted = [
             Candidate(shown, distance, n_docs)
             for (distance, shown), n_docs in zip(
@@ -132,9 +131,6 @@ class Spellings:
         """
         if _DIGIT.search(word):
             return None
-        bare = self._with_accents.get(folded(word))
-        if bare is not None and self._n_docs_of([int(self._owners[bare])])[0]:
-            return self._words[bare]
         most = (len(word) >= _CORRECTED) + (len(word) >= _CORRECTED_TWICE)
         return next(
             (
@@ -144,3 +140,9 @@ class Spellings:
             ),
             None,
         )
+
+
+def _swapped(left: str, right: str) -> bool:
+    """Whether two different strings are equal but for two adjacent characters, transposed."""
+    i = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
+    return left[i : i + 2] == right[i : i + 2][::-1] and left[i + 2 :] == right[i + 2 :]

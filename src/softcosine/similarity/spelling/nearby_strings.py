@@ -190,39 +190,36 @@ class WordList:
     takes 1,000 bytes and some seconds. In return, a look-up takes milliseconds.
     """
 
-    __slots__ = ("_codes", "_lengths", "_letters", "_strings")
+    __slots__ = ("_codes", "_lengths", "_letters", "strings")
 
     def __init__(self, strings: Sequence[str]) -> None:
-        self._strings = strings
+        self.strings = strings
         self._codes = CodePoints.of(strings)
         self._lengths = self._codes.lengths.astype(np.int32)
         self._letters = _letters(self._codes)
 
-    def find(
-        self, word: str, value: Callable[[int, int], float], k: int
-    ) -> list[tuple[int, int, float]]:
-        """Return the strings that are similar to a word, without the word itself.
+    def find(self, word: str, k: int) -> list[tuple[int, int]]:
+        """Return the strings within a distance of a word.
 
         Parameters
         ----------
         word : str
-        value : callable
-            ``value(distance, length of the longer string)`` is their similarity, 0 for none.
         k : int
             The greatest distance, from 1 to 3.
 
         Returns
         -------
-        list of (int, int, float)
-            Number of the string, distance and similarity, ordered by number.
+        list of (int, int)
+            Number of the string and distance; 0 for the word itself.
         """
         asked = CodePoints.of([word])
         found = np.flatnonzero(np.abs(self._lengths - len(word)) <= k)
         # One edit changes at most two of the letter bits.
         n_other = _n_bits(self._letters[found] ^ _letters(asked)[0])
+        equal = [i for i in found[n_other == 0].tolist() if self.strings[i] == word]
         found = found[n_other <= 2 * k].astype(np.int32)
         # A distinct value for each distance, so that the distance can be read back.
-        scores = Scores.of(asked, k, lambda far, longer: (k + 1 - far) * (value(far, longer) > 0))
+        scores = Scores.of(asked, k, lambda distance, _: k + 1 - distance)
         ends, kinds = np.array([found.shape[0]]), np.empty(found.shape[0], np.uint8)
         values = np.empty(found.shape[0], np.float32)
         n = measure_found(
@@ -230,10 +227,7 @@ class WordList:
             self._codes.starts, found.shape[0], 0, 1, found, ends, kinds, values,
         )  # fmt: skip
         distances = (k + 1 - values[:n]).astype(int).tolist()
-        return [
-            (number, far, value(far, max(len(word), len(self._strings[number]))))
-            for number, far in zip(found[:n].tolist(), distances, strict=True)
-        ]
+        return [*((i, 0) for i in equal), *zip(found[:n].tolist(), distances, strict=True)]
 
 
 def _letters(strings: CodePoints) -> NDArray[np.uint64]:
