@@ -17,9 +17,10 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.source import source_from_state
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.spelling.nearby_strings import CodePoints, NearbyStrings, Scores
+from softcosine.text.words import folded
 
 # Few letters, so that strings are near one another; code points of every size, and lone surrogates.
-LETTERS = "ab\u00e9\u65e5\U0001f600\ud800\x00"
+LETTERS = "ab\u00e1\u00e9\u65e5\U0001f600\ud800\x00"
 # Code points that agree in their last eight bits.
 CONFUSING = "a\u0161\u0261\U00010061"
 
@@ -33,6 +34,7 @@ def similarity(left: str, right: str, source: EditDistanceSimilarity) -> np.floa
     """The formula."""
     if left == right:
         return np.float32(1.0)
+    left, right = folded(left), folded(right)
     distance, longer = levenshtein(left, right), max(len(left), len(right))
     if distance > source.max_distance or distance == longer:
         return np.float32(0.0)
