@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import softcosine.similarity.spelling.character_ngrams as module
@@ -16,6 +17,8 @@ from conftest import JIT
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.source import source_from_state
 from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.stop_words import stop_word_lists
 from softcosine.text.words import folded
 from toys import rows_of
 
@@ -56,6 +59,22 @@ def similarity(left: str, right: str, source: CharacterNgramSimilarity) -> np.fl
     return np.float32(min(value, 1.0) ** source.exponent)
 
 
+def of_head(left: str, right: str) -> float:
+    """From the definition, for every pair of forms: as written and stemmed, without accents."""
+    stop_words = {form for word in stop_word_lists()["german"] for form in forms_of(word)}
+    values = [0.0]
+    for head, compound in (*product(forms_of(left), forms_of(right)),
+                           *product(forms_of(right), forms_of(left))):  # fmt: skip
+        before = compound[: len(compound) - len(head)]
+        if compound.endswith(head) and len(head) >= 3 and len(before) >= 4 and before.isalpha():
+            values.append(0.0 if head in stop_words else (len(head) / len(compound)) ** 0.75)
+    return max(values)
+
+
+def forms_of(word: str) -> list[str]:
+    return [folded(word), *map(folded, Analyzer("german").stem([word]))]
+
+
 def by_pairs(source, terms, among, k):
     """Neighbours from the similarities of all pairs, one term after another."""
     answer = []
@@ -84,6 +103,28 @@ def test_similarities_are_those_of_the_definition(terms, given_settings) -> None
     right = terms * len(terms)
     truth = [similarity(a, b, source) for a, b in zip(left, right, strict=True)]
     np.testing.assert_allclose(source.similarities(left, right), truth, rtol=1e-6)
+
+
+parts = st.sampled_from(
+    ["lampe", "Lampen", "tisch", "tür", "den", "schreib", "sch", "haus", "häuser"]
+)
+compounds = st.lists(st.lists(parts, min_size=1, max_size=4).map("".join), min_size=1, max_size=10)
+
+
+@given(compounds)
+@example(["lampe", "schreibtischlampe", "schlampe", "lampen", "schreibtisch-lampe"])
+@example(["den", "hausden", "reihenhäuser", "haus", "küchentisch", "tisch"])
+def test_heads_of_compounds_are_those_of_the_definition(terms) -> None:
+    source = CharacterNgramSimilarity(compounds="german")
+    left, right = [a for a in terms for _ in terms], terms * len(terms)
+    truth = [max(similarity(a, b, source), of_head(a, b)) for a, b in zip(left, right, strict=True)]
+    np.testing.assert_allclose(source.similarities(left, right), truth, rtol=1e-6)
+    for k in (1, 100):
+        assert rows_of(source.neighbors(terms, terms, max_neighbors=k)) == by_pairs(
+            source, terms, terms, k
+        )
+    again = source_from_state(source.state())
+    assert again.similarities(left, right).tolist() == source.similarities(left, right).tolist()
 
 
 @given(some, some, settings, st.sampled_from([1, 3, 100]))
@@ -155,7 +196,7 @@ def test_settings_are_kept_and_so_are_the_weights_of_earlier_versions() -> None:
     assert (
         repr(again)
         == repr(source)
-        == "CharacterNgramSimilarity(min_n=2, max_n=4, threshold=0, exponent=1.5)"
+        == "CharacterNgramSimilarity(min_n=2, max_n=4, threshold=0.0, exponent=1.5)"
     )
     pairs = ["walking", "talking"], ["talking", "walker"]
     same = source.similarities(*pairs).tobytes()

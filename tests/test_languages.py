@@ -258,7 +258,7 @@ def test_all_of_snowballs_languages_can_be_chosen():
         assert Analyzer.for_language(name) == Analyzer(name)
     assert Analyzer.for_language("croatian").stemmer == "serbian"
     assert Analyzer.for_language("none") == Analyzer()
-    assert Analyzer.for_language("korean") == Analyzer()
+    assert Analyzer.for_language("korean") == Analyzer("korean")
     assert Analyzer.for_language("german", stemmer=None, max_ngram=2) == Analyzer(max_ngram=2)
 
 

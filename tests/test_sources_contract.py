@@ -171,6 +171,7 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "edit distance": EditDistanceSimilarity,
     "three edits": lambda: EditDistanceSimilarity(max_distance=3, threshold=0.0),
     "character n-grams": lambda: CharacterNgramSimilarity(min_n=2, threshold=0.1),
+    "heads of compounds": lambda: CharacterNgramSimilarity(compounds="german"),
     "phonetic": lambda: phonetic("metaphone"),
     "phonetic, tempered": lambda: phonetic("soundex", tempered=True),
     "cooccurrence": cooccurrence,

@@ -29,6 +29,7 @@ from softcosine.similarity.overrides.decision_list import Decisions
 from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.overrides.guard import guarded
 from softcosine.similarity.registry import (
+    ONLY,
     SourceSettings,
     kind_and_place,
     kind_named,
@@ -57,6 +58,7 @@ _GONE = {
 }
 # Kinds of sources that are lists, and whether their pairs are pinned; None: depends on the size.
 _LISTS = {"synonyms": None, "list": True}
+_SYNONYMS = ("synonyms", "list", "thesaurus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,9 @@ class SimilarityRecipe:
     ----------
     sources : sequence of str or TermSimilaritySource, optional
         Names (``"english"``, ``"texts"``, ``"edit-distance"``), files of vectors or synonyms,
-        ``KIND:PLACE``, or source objects. By default the source depends on the language of the
-        texts. An empty sequence gives S = I.
+        ``KIND:PLACE``, or source objects. By default ``"default"``, which depends on the language
+        of the texts; it also joins lists of synonyms if nothing else is given, unless one is
+        written ``only:FILE``. An empty sequence gives S = I.
     combine : {"strongest", "noisy-or", "first"}
         How the similarities by several sources are joined.
     threshold, exponent : float, optional
@@ -184,6 +187,18 @@ class SimilarityRecipe:
         return tuple(one for one in self.sources or () if isinstance(one, str))
 
     @property
+    def joined_sources(self) -> tuple[str | TermSimilaritySource, ...]:
+        """The sources, and the default one behind lists of synonyms that are not ``only:FILE``."""
+        given = tuple(self.sources or ())
+        lists = (
+            isinstance(one, str)
+            and not one.startswith(ONLY)
+            and kind_and_place(one)[0] in _SYNONYMS
+            for one in given
+        )
+        return (*given, "default") if given and all(lists) else given
+
+    @property
     def plain(self) -> bool:
         """Whether S = I."""
         return self.sources == ()
@@ -273,15 +288,15 @@ class SimilarityRecipe:
         """
         settings = SourceSettings(
             self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
-            words=None if words is None else tuple(words), report=report,
+            words=None if words is None else tuple(words), report=report, language=language,
         )  # fmt: skip
         if self.sources is None:
             return default_source(settings, language)
         made = [
             source_named(source, settings) if isinstance(source, str) else source
-            for source in self.sources
+            for source in self.joined_sources
         ]
-        note = f"Similarities come from {', '.join(map(_noted, self.sources))}"
+        note = f"Similarities come from {', '.join(map(_noted, self.joined_sources))}"
         note += f", joined by {self.combine}." if len(made) > 1 else "."
         return made[0] if len(made) == 1 else join_by(self.combine)(*made), note
 

@@ -32,6 +32,8 @@ class SourceSettings:
         Texts for sources that learn from texts.
     vocabulary : Vocabulary or None
         Vocabulary of texts that are not given.
+    language : str or None
+        Language of the texts.
     words : tuple of str or None
         Load the vectors of these words only; None loads all.
     report : callable
@@ -44,11 +46,18 @@ class SourceSettings:
     words: tuple[str, ...] | None
     report: Report = silent
     vocabulary: Vocabulary | None = None
+    language: str | None = None
 
     def of_cosines(self) -> dict[str, Any]:
         """Return the keyword arguments for sources that compare vectors."""
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
+
+
+def _default(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+    from softcosine.similarity.default import default_source
+
+    return default_source(settings, settings.language)[0]
 
 
 def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -196,6 +205,7 @@ class SourceKind:
 _VECTORS: dict[str, Any] = {"of_cosines": True, "of_vectors": True}
 _FILE: dict[str, Any] = {"placed": True, "of_file": True}
 KINDS = {
+    "default": SourceKind(_default, named=True),
     "english": SourceKind(_english, named=True, **_VECTORS),
     "wordnet": SourceKind(_wordnet, named=True, **_FILE),
     "texts": SourceKind(_texts, named=True, learned=True, of_cosines=True),
@@ -210,6 +220,7 @@ KINDS = {
 }
 NAMES = tuple(name for name, kind in KINDS.items() if kind.named)
 PREFIXES = tuple(name for name, kind in KINDS.items() if kind.placed)
+ONLY = "only:"  # before a list of synonyms that the default source is not joined to
 # For estimators only: their documents are a matrix.
 _DOCUMENTS = SourceKind(_documents, named=True, placed=True, learned=True, of_cosines=True)
 
@@ -268,6 +279,7 @@ def _added() -> dict[str, EntryPoint]:
 
 def kind_and_place(name: str) -> tuple[str, str]:
     """Return the kind and the place of a source's name."""
+    name = name.removeprefix(ONLY)
     prefix, colon, place = name.partition(":")
     if prefix == "documents" or prefix in KINDS or prefix in _added():
         kind = _kind(prefix)

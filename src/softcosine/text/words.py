@@ -130,8 +130,8 @@ def korean_stem(word: str) -> str:
 
     Examples
     --------
-    >>> [korean_stem(word) for word in ("환불이", "취소하려면", "데이터베이스에서는", "usb를", "책을")]
-    ['환불', '취소', '데이터베이스', 'usb', '책']
+    >>> [korean_stem(word) for word in ("환불이", "취소하려면", "학교에서는", "usb를", "책을")]
+    ['환불', '취소', '학교', 'usb', '책']
     """
     return word if word.isascii() else _korean_endings().sub("", word)
 
@@ -140,8 +140,8 @@ def korean_stem(word: str) -> str:
 def _korean_endings() -> re.Pattern[str]:
     """Return the pattern of the endings of a Korean word.
 
-    Some particles have a form after a vowel and one after a consonant: 사과 (apple) and 국가 (state)
-    have none. After digits, 도 is degrees and 만 ten thousands.
+    Some particles have a form after a vowel and one after a consonant: 사과 and 국가, apple and
+    state, end in none. After digits, 도 is degrees and 만 ten thousands.
     """
     vowel = "".join(map(chr, range(0xAC00, 0xD7A4, 28)))  # the syllables without a final consonant
     anywhere = (

@@ -195,8 +195,9 @@ class Similarities:
         made = self._taught if kind_named(name).learned else self._ready
         if name not in made:
             plain = SourceSettings(
-                None, None, texts=self._words.texts, words=None, report=self._report
-            )
+                None, None, texts=self._words.texts, words=None, report=self._report,
+                language=self._words.language,
+            )  # fmt: skip
             made[name] = source_named(name, plain)
         return made[name]
 
@@ -226,7 +227,7 @@ class Similarities:
     def source(self, recipe: SimilarityRecipe) -> TermSimilaritySource:
         """Return the combined and guarded sources of a recipe, in the terms of the texts."""
         exponent, threshold, leaves = recipe.exponent, recipe.threshold, []
-        for one in recipe.sources or ():
+        for one in recipe.joined_sources:
             leaf = self.leaf(one) if isinstance(one, str) else one
             if isinstance(one, str) and exponent is not None and threshold is not None:
                 leaf = resettled(leaf, exponent=exponent, threshold=threshold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import MatchChunk, best_of_chunks
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import Neighbors, Pairs, StringOrder
 from softcosine.similarity.source import (
     SourceState,
     check_limit,
@@ -25,14 +26,20 @@ from softcosine.similarity.source import (
     equal_strings,
 )
 from softcosine.similarity.spelling.nearby_strings import CodePoints
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.stop_words import stop_word_lists
 from softcosine.text.words import folded
 
 _CHUNK_TERMS = 512
 _ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
-_SETTINGS = ("min_n", "max_n", "threshold", "exponent")
+_SETTINGS = ("min_n", "max_n", "threshold", "exponent", "compounds")
 _WEIGHTS = 1 << 20  # number of weights; n-grams with equal hash values modulo this share one
 _MOST = 255
 _FOLDED = np.float32(0.9)  # similarity of words that differ in accents only
+# Letters of the head of a compound, and of what is before it (of *Schlampe* three).
+_HEAD, _BEFORE = 3, 4
+_SHARE = 0.75  # exponent of the share of a compound's letters that its head has
+_Backwards = tuple[tuple[str, ...], tuple[int, ...]]  # strings read backwards, sorted; places
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,10 @@ class CharacterNgramSimilarity:
     words and compounds can be similar. Accents are left out (`softcosine.text.words.folded`), and
     words that differ in nothing else have similarity 0.9.
 
+    In a language of `compounds` a word is also similar to those that end in it (*Lampe*,
+    *Schreibtischlampe*), as written or stemmed: :math:`(|a| / |b|)^{3/4}` for a head of three
+    letters or more after four or more (*Schlampe* is no lamp). The greatest similarity counts.
+
     A term is known if it is not empty and has at least `min_n` - 2 characters.
 
     Parameters
@@ -88,6 +99,9 @@ class CharacterNgramSimilarity:
         Lower cosines count as 0. In [0, 1].
     exponent : float, default 2.0
         Above 0. A larger exponent lowers the weight of similar terms relative to equal terms.
+    compounds : str, optional
+        A language, such as ``"german"``, whose words are written together; its stop words are no
+        heads.
 
     Raises
     ------
@@ -105,7 +119,7 @@ class CharacterNgramSimilarity:
     [0.6428999900817871, 0.0]
     """
 
-    __slots__ = (*_SETTINGS, "_inverted", "_order", "_weights")
+    __slots__ = (*_SETTINGS, "_analyzer", "_backwards", "_inverted", "_order", "_stops", "_weights")
 
     def __init__(
         self,
@@ -114,6 +128,7 @@ class CharacterNgramSimilarity:
         max_n: int = 5,
         threshold: float = 0.4,
         exponent: float = 2.0,
+        compounds: str | None = None,
     ) -> None:
         check_whole("min_n", min_n)
         check_whole("max_n", max_n, least=min_n)
@@ -121,12 +136,18 @@ class CharacterNgramSimilarity:
         self.min_n, self.max_n = int(min_n), int(max_n)
         self.threshold, self.exponent = float(threshold), float(exponent)
         self._weights = np.ones(1, np.uint8)  # earlier versions learned weights of n-grams
-        self._inverted = LastTuple[_Inverted]()
+        self.compounds = compounds
+        self._analyzer = Analyzer.for_language(compounds or "none")
+        self._stops = frozenset(self._forms(list(stop_word_lists().get(compounds or "", ()))))
+        self._inverted, self._backwards = LastTuple[_Inverted](), LastTuple[_Backwards]()
         self._order = StringOrder()
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={getattr(self, name):g}" for name in _SETTINGS)
+        settings = ", ".join(f"{name}={value}" for name, value in self._settings().items())
         return f"CharacterNgramSimilarity({settings})"
+
+    def _settings(self) -> dict[str, Any]:
+        return {name: value for name in _SETTINGS if (value := getattr(self, name)) is not None}
 
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term has an n-gram, shape (n_terms,)."""
@@ -176,8 +197,51 @@ class CharacterNgramSimilarity:
         for_each_chunk(work, n_pairs, chunk=65_536)
         same = equal_strings(list(map(folded, left)), list(map(folded, right)))
         answer[same & (answer > 0.0)] = _FOLDED
+        if self.compounds:
+            bare, stems = np.array(self._forms(list(numbers)), object).reshape(2, -1)
+            for i, (a, b) in enumerate(zip(pairs[:n_pairs], pairs[n_pairs:], strict=True)):
+                forms = ((x, y) for x in (bare[a], stems[a]) for y in (bare[b], stems[b]))
+                answer[i] = max(answer[i], *(np.float32(self._of_head(*both)) for both in forms))
         answer[equal_strings(left, right)] = 1.0
         return answer
+
+    def _forms(self, strings: Sequence[str]) -> list[str]:
+        """Return the strings without accents, and then their stems."""
+        return list(map(folded, (*strings, *self._analyzer.stem(strings))))
+
+    def _of_head(self, left: str, right: str) -> float:
+        """Return the similarity of a head and its compound; 0 if neither string is a head."""
+        head, compound = sorted((left, right), key=len)
+        before = compound.removesuffix(head)
+        if len(head) < _HEAD or len(before) < _BEFORE or not before.isalpha():
+            return 0.0
+        share = 0.0 if before == compound or head in self._stops else len(head) / len(compound)
+        return float(share**_SHARE)
+
+    def _heads(self, terms: Sequence[str], among: Sequence[str]) -> Pairs:
+        """Return the pairs of a head and its compound, of which either is one of the terms."""
+
+        def backwards() -> _Backwards:
+            pairs = ((form[::-1], i) for i, form in enumerate(self._forms(among)))
+            return tuple(zip(*sorted(pairs), strict=True))
+
+        # Of strings read backwards, compounds follow their head.
+        searched, order = self._backwards.get(among, backwards)
+        found: list[tuple[int, int, float]] = []
+        for row, form in enumerate(self._forms(terms)):
+            own = form[::-1]
+            for n in range(_HEAD, len(own) + 1):
+                place = bisect_left(searched, own[:n])
+                while place < len(searched) and searched[place].startswith(own[:n]):
+                    if n < len(own) and searched[place] != own[:n]:
+                        break
+                    term, other = row % len(terms), order[place] % len(among)
+                    value = self._of_head(form, searched[place][::-1])
+                    if value > 0.0 and terms[term] != among[other]:
+                        found.append((term, other, value))
+                    place += 1
+        rows, columns, values = np.array(found).reshape(-1, 3).T
+        return rows.astype(np.int64), columns.astype(np.int64), values.astype(np.float32)
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
@@ -188,7 +252,7 @@ class CharacterNgramSimilarity:
             return Neighbors.none(len(terms))
         inverted = self._inverted.get(among, lambda: self._invert(among))
         asked = self._ngrams(terms)
-        return best_of_chunks(
+        found = best_of_chunks(
             lambda first, last: self._find(terms, asked, inverted, first, last),
             n_terms=len(terms),
             chunk=_CHUNK_TERMS,
@@ -196,6 +260,12 @@ class CharacterNgramSimilarity:
             max_neighbors=max_neighbors,
             order=self._order,
         )
+        if not self.compounds:
+            return found
+        return self._order.best(
+            inverted.strings, found.pairs(), self._heads(terms, among), n_terms=len(terms),
+            max_neighbors=max_neighbors,
+        )  # fmt: skip
 
     def _find(
         self, terms: Sequence[str], asked: _Ngrams, inverted: _Inverted, first: int, last: int
@@ -245,8 +315,7 @@ class CharacterNgramSimilarity:
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
-        settings = {name: getattr(self, name) for name in _SETTINGS}
-        return SourceState("character_ngrams", settings, {"weights": self._weights})
+        return SourceState("character_ngrams", self._settings(), {"weights": self._weights})
 
     @classmethod
     def from_state(cls, state: SourceState) -> CharacterNgramSimilarity:
