@@ -67,7 +67,8 @@ def of_head(left: str, right: str) -> float:
                            *product(forms_of(right), forms_of(left))):  # fmt: skip
         before = compound[: len(compound) - len(head)]
         if compound.endswith(head) and len(head) >= 3 and len(before) >= 4 and before.isalpha():
-            values.append(0.0 if head in stop_words else (len(head) / len(compound)) ** 0.75)
+            share = 0.0 if head in stop_words else len(head) / len(compound)
+            values.append(share ** (2.55 if len(head) == 3 else 0.85))
     return max(values)
 
 

@@ -144,7 +144,7 @@ def test_the_summary_as_json_has_documented_keys(run, folder):
         run(
             "similarity",
             "build",
-            "synonyms.txt",
+            "only:synonyms.txt",
             "--vocabulary",
             "docs.jsonl",
             "-o",
@@ -155,7 +155,7 @@ def test_the_summary_as_json_has_documented_keys(run, folder):
     shown = json.loads(run("similarity", "show", "s.matrix", "--json"))
     assert set(record) - set(shown) == {"seconds", "note", "list_use"}
     assert shown.items() <= record.items()
-    assert record["settings"]["recipe"]["sources"] == ["synonyms.txt"]
+    assert record["settings"]["recipe"]["sources"] == ["only:synonyms.txt"]
     assert record["statistics"]["n_neighbors"] == 2
     assert record["list_use"]["n_entries"] == 4
 
@@ -233,14 +233,14 @@ def test_indefinite_matrices_are_named_and_repaired_on_request(run, folder):
     run("similarity", "build", "thesaurus:chain.csv", *options)
     assert "positive semidefinite, so no" in run("similarity", "show", "s.matrix")
     assert "balanced" in run("similarity", "show", "s.matrix")
-    shown = " ".join(run("similarity", "build", "list:chain.csv", *options).split())
+    shown = " ".join(run("similarity", "build", "only:list:chain.csv", *options).split())
     assert "not positive semidefinite (an eigenvalue is -0.414)" in shown
     assert "--definite would multiply all similarities by 0.707" in shown
     shown = " ".join(run("similarity", "show", "s.matrix").split())
     assert "would multiply all similarities by 0.707" in shown
     record = json.loads(run("similarity", "show", "s.matrix", "--json"))
     assert record["statistics"]["smallest_eigenvalue"] == pytest.approx(1 - 2**0.5)
-    shown = run("similarity", "build", "list:chain.csv", *options, "--definite")
+    shown = run("similarity", "build", "only:list:chain.csv", *options, "--definite")
     assert "multiplied by 0.706" in " ".join(shown.split())
     assert "positive semidefinite, so no" in run("similarity", "show", "s.matrix")
     for strategy, told in (("dominant", "strictly diagonally dominant"), ("rows", "asymmetric")):
@@ -401,7 +401,9 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
         "similarity", "build", "english", "--vocabulary", "docs.jsonl", "-o", "s.matrix", code=1
     )
     assert "exists already" in message
-    assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["sources"] == ["synonyms.txt"]
+    assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["sources"] == [
+        "only:synonyms.txt"
+    ]
     assert "there is no matrix at nowhere" in run("similarity", "show", "nowhere", code=1)
 
 

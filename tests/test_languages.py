@@ -591,3 +591,98 @@ def test_texts_in_another_language_are_named() -> None:
     assert "Some texts" not in sc.SoftIndex.from_texts([*english, *GERMAN[:1]]).note
     note = sc.SoftIndex.from_texts([*english, *GERMAN * 3]).note
     assert "Some texts look like German, and one index has the rules of one language" in note
+
+
+KOREAN = [
+    "교환은 받은 날부터 일주일 안에 신청하세요",
+    "환불이 언제 처리되나요",
+    "주문을 취소하고 싶습니다",
+    "앱을 다시 설치하면 됩니다",
+    "서비스센터에서는 usb를 무료로 바꿔 드립니다",
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [("환불", 1), ("환불은", 1), ("주문 취소", 2), ("교환", 0), ("앱", 3), ("서비스센터", 4),
+     ("취소하려면", 2), ("USB", 4)],
+)  # fmt: skip
+def test_korean_nouns_are_found_whatever_particle_follows(query, place):
+    index = sc.SoftIndex.from_texts(KOREAN)
+    assert (index.language, index.analyzer.stemmer) == ("korean", "korean")
+    (best, *_) = index.search(query)
+    assert best.id == str(place)
+    marks = [best.snippet.text[mark.start : mark.end] for mark in best.snippet.marks]
+    assert marks and KOREAN[place].split()[0] in (marks[0], KOREAN[place].split()[0])
+    assert index.search(f'"{query}"').ids == [str(place)]
+
+
+def test_korean_stems_have_no_particle_that_follows_other_sounds():
+    words = ["사과", "국가", "결과", "가을", "나이", "30도", "3만", "책이", "국가가", "사과와"]
+    stems = ["사과", "국가", "결과", "가을", "나이", "30도", "3만", "책", "국가", "사과"]
+    analyzer = Analyzer("korean")
+    assert analyzer.stem(words) == stems == analyzer.stem(stems)
+    assert Analyzer.from_dict(analyzer.to_dict()) == analyzer
+
+
+def test_a_korean_index_of_before_keeps_its_words():
+    index = sc.SoftIndex.from_texts(KOREAN, language="korean", analyzer=Analyzer())
+    assert "환불이" in index.vocabulary.terms
+
+
+GERMAN_COMPOUNDS = [
+    "Die Schreibtischlampe flackert", "Sie nannte ihn Schlampe", "Das Girokonto ist kostenlos",
+    "Wie hoch sind die Versandkosten", "Die Haustür klemmt", "Ein Reihenhaus am Stadtrand",
+]  # fmt: skip
+GERMAN_HEADS = {
+    "Lampe": 0, "Lampen": 0, "Kosten": 3, "Tür": 4, "Türen": 4, "Häuser": 5, "Konto": 2,
+}  # fmt: skip
+DUTCH_COMPOUNDS = ["De bureaulamp knippert", "De voordeur klemt bij regen"]
+SWEDISH_COMPOUNDS = ["En skrivbordslampa blinkar", "Ett köksbord är trasigt"]
+
+
+@pytest.mark.parametrize(
+    ("language", "texts", "queries"),
+    [
+        ("german", GERMAN_COMPOUNDS, GERMAN_HEADS),
+        ("dutch", DUTCH_COMPOUNDS, {"lamp": 0, "deur": 1}),
+        ("swedish", SWEDISH_COMPOUNDS, {"lampa": 0, "bord": 1}),
+    ],
+)
+def test_the_head_of_a_compound_finds_it_first(language, texts, queries):
+    index = sc.SoftIndex.from_texts(texts, language=language)
+    assert {query: int(index.search(query).ids[0]) for query in queries} == queries
+
+
+def test_a_compound_finds_its_head_below_itself():
+    texts = ["Eine Lampe für den Flur", "Die Stehlampe im Flur", "Der Flur ist dunkel"]
+    index = sc.SoftIndex.from_texts(texts, language="german")
+    assert index.search("Stehlampe").ids == ["1", "0"]
+
+
+def test_question_words_are_stop_words_in_every_language():
+    # who, what, where, when, why, how, in each language that has a list
+    of_language = {
+        "danish": "hvem hvad hvor hvornår hvorfor hvordan",
+        "dutch": "wie wat waar wanneer waarom hoe",
+        "finnish": "kuka mikä missä milloin miksi miten",
+        "french": "qui quoi où quand pourquoi comment",
+        "german": "wer was wo wann warum wie womit wofür wodurch weshalb",
+        "hungarian": "ki mi hol mikor miért hogyan",
+        "italian": "chi cosa dove quando perché come",
+        "polish": "kto co gdzie kiedy dlaczego jak",
+        "portuguese": "quem que onde quando porque como",
+        "russian": "кто что где когда почему как",
+        "spanish": "quién qué dónde cuándo cómo",
+        "swedish": "vem vad var när varför hur",
+        "czech": "kdo co kde kdy proč jak",
+        "turkish": "kim ne nerede niye nasıl",
+        "korean": "누가 무엇 어디 언제 왜 어떻게",
+    }
+    for language, words in of_language.items():
+        assert set(words.split()) <= stop_word_lists()[language], language
+
+
+def test_a_german_question_word_finds_nothing_by_itself():
+    index = sc.SoftIndex.from_texts([*GERMAN, "Womit ein jack-keyboard gespielt wird"])
+    assert "3" not in index.search("Womit jagt die Katze eine Maus?").ids

@@ -259,3 +259,25 @@ def test_a_tiny_exponent_gives_no_warning():
 def test_an_index_takes_one_way_to_make_s(settings, message):
     with pytest.raises(InvalidInputError, match=message):
         SoftIndex.from_texts(["a"], **settings)
+
+
+def test_a_list_stands_before_the_default_source_unless_it_says_only(tmp_path):
+    (tmp_path / "own.txt").write_text("handy, mobiltelefon\n", encoding="utf-8")
+    texts = ["Das Mobiltelefon ist kaputt", "Die Rechtschreibprüfung findet den Fehler nicht"]
+    own = str(tmp_path / "own.txt")
+    for sources, spelling in (
+        ([own], ["1"]),
+        ([f"list:{own}"], ["1"]),
+        ([f"only:{own}"], []),
+        ([f"only:list:{own}"], []),
+        ([own, "edit-distance"], []),
+    ):
+        recipe = SimilarityRecipe(sources=sources)
+        index = SoftIndex.from_texts(texts, language="german", similarity=recipe)
+        assert index.search("Handy").ids == ["0"], sources
+        assert index.search("Rechtschreibung").ids == spelling, sources
+    english = SoftIndex.from_texts(
+        ["start the mango", "a doctor for your illness"], language="english", encoder=None,
+        similarity=SimilarityRecipe(sources=[own]),
+    )  # fmt: skip
+    assert english.search("physician").ids == ["1"]

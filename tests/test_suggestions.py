@@ -72,6 +72,28 @@ def test_two_exchanged_letters_are_one_edit_whatever_the_ending():
     assert told(as_written(index, "recieving")) == {"recieving": [("received", 1, 1)]}
 
 
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("loreal", "l'oréal"),  # an apostrophe is missing
+        ("zurch", "zürich"),
+        ("zruich", "zürich"),  # transposed
+        ("dvorac", "dvořák"),
+        ("smorgasbrd", "smörgåsbord"),
+        ("malmo", "malmø"),
+        ("creme", "crème"),
+        ("kréme", "crème"),
+        ("Hotél", "hotel"),  # the accent is in the query
+        ("οδοσ", "οδόσ"),
+    ],
+)
+def test_accents_are_no_edits(word, meant):
+    texts = ["L’Oréal shampoo", "hotels in Zürich, a hotel", "by Dvořák", "smörgåsbord in Malmø",
+             "crème", "οδός"]  # fmt: skip
+    index = SoftIndex.from_texts(texts, plain=True, analyzer=Analyzer())
+    assert index.search(word).corrected == ({} if meant is None else {word.lower(): meant})
+
+
 def test_a_token_longer_than_all_words_is_compared_with_none(monkeypatch):
     index = stemmed()
     monkeypatch.setattr(WordList, "find", lambda *arguments: pytest.fail("it is compared"))

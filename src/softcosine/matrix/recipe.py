@@ -87,8 +87,8 @@ class SimilarityRecipe:
     ----------
     sources : sequence of str or TermSimilaritySource, optional
         Names (``"english"``, ``"texts"``, ``"edit-distance"``), files of vectors or synonyms,
-        ``KIND:PLACE``, or source objects. By default ``"default"``, which depends on the language
-        of the texts; it also joins lists of synonyms if nothing else is given, unless one is
+        ``KIND:PLACE``, or source objects. By default the source depends on the language of the
+        texts; if all sources are lists of synonyms, they stand before this default, unless one is
         written ``only:FILE``. An empty sequence gives S = I.
     combine : {"strongest", "noisy-or", "first"}
         How the similarities by several sources are joined.
@@ -187,16 +187,14 @@ class SimilarityRecipe:
         return tuple(one for one in self.sources or () if isinstance(one, str))
 
     @property
-    def joined_sources(self) -> tuple[str | TermSimilaritySource, ...]:
-        """The sources, and the default one behind lists of synonyms that are not ``only:FILE``."""
-        given = tuple(self.sources or ())
-        lists = (
+    def adds_default(self) -> bool:
+        """Whether the default source is joined too: all sources are lists, none ``only:FILE``."""
+        return bool(self.sources) and all(
             isinstance(one, str)
             and not one.startswith(ONLY)
             and kind_and_place(one)[0] in _SYNONYMS
-            for one in given
+            for one in self.sources or ()
         )
-        return (*given, "default") if given and all(lists) else given
 
     @property
     def plain(self) -> bool:
@@ -288,17 +286,29 @@ class SimilarityRecipe:
         """
         settings = SourceSettings(
             self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
-            words=None if words is None else tuple(words), report=report, language=language,
+            words=None if words is None else tuple(words), report=report,
         )  # fmt: skip
         if self.sources is None:
             return default_source(settings, language)
         made = [
             source_named(source, settings) if isinstance(source, str) else source
-            for source in self.joined_sources
+            for source in self.sources
         ]
-        note = f"Similarities come from {', '.join(map(_noted, self.joined_sources))}"
+        note = f"Similarities come from {', '.join(map(_noted, self.sources))}"
         note += f", joined by {self.combine}." if len(made) > 1 else "."
-        return made[0] if len(made) == 1 else join_by(self.combine)(*made), note
+        source = made[0] if len(made) == 1 else join_by(self.combine)(*made)
+        source, why = self.before_default(source, settings, language)
+        return source, f"{note[:-1]}, before the default ones. {why}" if why else note
+
+    def before_default(
+        self, source: TermSimilaritySource, settings: SourceSettings, language: str | None
+    ) -> tuple[TermSimilaritySource, str]:
+        """Return the joined sources before the default one, and a note on it, if they are lists."""
+        if not self.adds_default:
+            return source, ""
+        default, note = default_source(settings, language)
+        join = join_by("first" if self.combine == "first" else "strongest")
+        return join(source, default), note
 
     def finished(
         self,

@@ -32,8 +32,6 @@ class SourceSettings:
         Texts for sources that learn from texts.
     vocabulary : Vocabulary or None
         Vocabulary of texts that are not given.
-    language : str or None
-        Language of the texts.
     words : tuple of str or None
         Load the vectors of these words only; None loads all.
     report : callable
@@ -46,18 +44,11 @@ class SourceSettings:
     words: tuple[str, ...] | None
     report: Report = silent
     vocabulary: Vocabulary | None = None
-    language: str | None = None
 
     def of_cosines(self) -> dict[str, Any]:
         """Return the keyword arguments for sources that compare vectors."""
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
-
-
-def _default(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.default import default_source
-
-    return default_source(settings, settings.language)[0]
 
 
 def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
@@ -205,7 +196,6 @@ class SourceKind:
 _VECTORS: dict[str, Any] = {"of_cosines": True, "of_vectors": True}
 _FILE: dict[str, Any] = {"placed": True, "of_file": True}
 KINDS = {
-    "default": SourceKind(_default, named=True),
     "english": SourceKind(_english, named=True, **_VECTORS),
     "wordnet": SourceKind(_wordnet, named=True, **_FILE),
     "texts": SourceKind(_texts, named=True, learned=True, of_cosines=True),

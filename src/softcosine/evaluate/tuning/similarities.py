@@ -195,9 +195,8 @@ class Similarities:
         made = self._taught if kind_named(name).learned else self._ready
         if name not in made:
             plain = SourceSettings(
-                None, None, texts=self._words.texts, words=None, report=self._report,
-                language=self._words.language,
-            )  # fmt: skip
+                None, None, texts=self._words.texts, words=None, report=self._report
+            )
             made[name] = source_named(name, plain)
         return made[name]
 
@@ -227,12 +226,14 @@ class Similarities:
     def source(self, recipe: SimilarityRecipe) -> TermSimilaritySource:
         """Return the combined and guarded sources of a recipe, in the terms of the texts."""
         exponent, threshold, leaves = recipe.exponent, recipe.threshold, []
-        for one in recipe.joined_sources:
+        for one in recipe.sources or ():
             leaf = self.leaf(one) if isinstance(one, str) else one
             if isinstance(one, str) and exponent is not None and threshold is not None:
                 leaf = resettled(leaf, exponent=exponent, threshold=threshold)
             leaves.append(leaf)
         joined = leaves[0] if len(leaves) == 1 else join_by(recipe.combine)(*leaves)
+        settings = SourceSettings(None, None, texts=self._words.texts, words=None)
+        joined, _ = recipe.before_default(joined, settings, self._words.language)
         return recipe.finished(
             joined, vocabulary=self._vocabulary, analyzer=self._words.analyzer,
             language=self._words.language,

@@ -212,7 +212,7 @@ def checked_recipe(recipe: object) -> SimilarityRecipe:
 def _waits(recipe: SimilarityRecipe) -> bool:
     """Whether S is built at the first commit, and not term by term."""
     # Overrides apply on top of the guard, which depends on the language.
-    if recipe.sources is None or "default" in recipe.joined_sources:  # the language decides
+    if recipe.sources is None or recipe.adds_default:  # the language of the texts decides
         return True
     return recipe.needs_texts() or recipe.overrides is not None or not recipe.guard
 

@@ -38,7 +38,8 @@ _MOST = 255
 _FOLDED = np.float32(0.9)  # similarity of words that differ in accents only
 # Letters of the head of a compound, and of what is before it (of *Schlampe* three).
 _HEAD, _BEFORE = 3, 4
-_SHARE = 0.75  # exponent of the share of a compound's letters that its head has
+# Exponents of the share of a compound's letters that its head has; words end in three by chance.
+_SHARE, _SHORT_SHARE = 0.85, 2.55
 _Backwards = tuple[tuple[str, ...], tuple[int, ...]]  # strings read backwards, sorted; places
 
 
@@ -86,8 +87,9 @@ class CharacterNgramSimilarity:
     words that differ in nothing else have similarity 0.9.
 
     In a language of `compounds` a word is also similar to those that end in it (*Lampe*,
-    *Schreibtischlampe*), as written or stemmed: :math:`(|a| / |b|)^{3/4}` for a head of three
-    letters or more after four or more (*Schlampe* is no lamp). The greatest similarity counts.
+    *Schreibtischlampe*), as written or stemmed: :math:`(|a| / |b|)^{0.85}` for a head of four
+    letters or more after four or more (*Schlampe* is no lamp), and its cube for a head of three.
+    The greatest similarity counts.
 
     A term is known if it is not empty and has at least `min_n` - 2 characters.
 
@@ -216,14 +218,14 @@ class CharacterNgramSimilarity:
         if len(head) < _HEAD or len(before) < _BEFORE or not before.isalpha():
             return 0.0
         share = 0.0 if before == compound or head in self._stops else len(head) / len(compound)
-        return float(share**_SHARE)
+        return float(share ** (_SHORT_SHARE if len(head) == _HEAD else _SHARE))
 
     def _heads(self, terms: Sequence[str], among: Sequence[str]) -> Pairs:
         """Return the pairs of a head and its compound, of which either is one of the terms."""
 
         def backwards() -> _Backwards:
-            pairs = ((form[::-1], i) for i, form in enumerate(self._forms(among)))
-            return tuple(zip(*sorted(pairs), strict=True))
+            pairs = sorted((form[::-1], i) for i, form in enumerate(self._forms(among)))
+            return tuple(form for form, _ in pairs), tuple(i for _, i in pairs)
 
         # Of strings read backwards, compounds follow their head.
         searched, order = self._backwards.get(among, backwards)
