@@ -401,9 +401,7 @@ def test_the_output_is_needed_and_not_overwritten_unasked(run, folder):
         "similarity", "build", "english", "--vocabulary", "docs.jsonl", "-o", "s.matrix", code=1
     )
     assert "exists already" in message
-    assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["sources"] == [
-        "only:synonyms.txt"
-    ]
+    assert TermSimilarityMatrix.load("s.matrix").settings["recipe"]["sources"] == ["synonyms.txt"]
     assert "there is no matrix at nowhere" in run("similarity", "show", "nowhere", code=1)
 
 

@@ -613,7 +613,7 @@ def test_korean_nouns_are_found_whatever_particle_follows(query, place):
     (best, *_) = index.search(query)
     assert best.id == str(place)
     marks = [best.snippet.text[mark.start : mark.end] for mark in best.snippet.marks]
-    assert marks and KOREAN[place].split()[0] in (marks[0], KOREAN[place].split()[0])
+    assert marks
     assert index.search(f'"{query}"').ids == [str(place)]
 
 

@@ -79,8 +79,9 @@ class Making(Sources):
     texts: bool = option("--texts/--no-texts", "Store the texts.", True, more=True)
     source: list[str] | None = option(
         "--source SOURCE",
-        "Source of term similarity instead of the default (repeatable): a file of word vectors or "
-        "synonyms, or a name such as english or edit-distance; see 'similarity build'.",
+        "Source of term similarity (repeatable): a file of synonyms, which stands before the default "
+        "(only:FILE: in its place), or instead of the default a file of word vectors or a name such "
+        "as english or edit-distance; see 'similarity build'.",
         None, "similarity.registry:NAMES",
     )  # fmt: skip
     plain: bool = option("--plain", "Rank by equal words alone: ordinary BM25.", False)
@@ -190,7 +191,7 @@ def index(
     'docid'. All other fields become metadata and are returned with every hit. Columns of CSV and
     TSV are integers, decimals, booleans or dates if all of their cells are, else text. Without
     --source and --similarity, the similar words come from bundled English word vectors if the texts
-    are English, else from the spelling of words.
+    are English, else from the spelling of words; --source with nothing but synonyms adds to them.
 
     Files are streamed and may be larger than memory. The index appears under its name when it is
     complete; 'add' and 'delete' change it later.

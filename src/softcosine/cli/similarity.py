@@ -92,7 +92,8 @@ def build(
       softcosine index faq.jsonl -o faq.index --similarity faq.matrix
 
     Files of vectors and of synonyms are recognised by their endings, .txt files by their content;
-    vectors:FILE and synonyms:FILE fix the kind. Of several sources the largest similarity counts,
+    vectors:FILE and synonyms:FILE fix the kind. Synonyms alone stand before the default source,
+    unless written only:FILE. Of several sources the largest similarity counts,
     unless --join names another method.
 
     Similarities are balanced: divided by the square roots of both words' sums of similarities, if
