@@ -422,7 +422,15 @@ def test_the_command_line_uses_a_list_and_tells_how_much_of_it(run, folder, opti
 
 def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
     (folder / "pins.txt").write_text('"outer space" = visiting 0.9\n')
-    arguments = ("list.txt", "--vocabulary", "docs.jsonl", "-o", "s", "--decisions", "pins.txt")
+    arguments = (
+        "only:list.txt",
+        "--vocabulary",
+        "docs.jsonl",
+        "-o",
+        "s",
+        "--decisions",
+        "pins.txt",
+    )
     shown = " ".join(run("similarity", "build", *arguments).split())
     assert "4 of 6 pairs of your lists are used" in shown
     record = json.loads(run("similarity", "build", *arguments, "--overwrite", "--json"))

@@ -79,9 +79,9 @@ class Making(Sources):
     texts: bool = option("--texts/--no-texts", "Store the texts.", True, more=True)
     source: list[str] | None = option(
         "--source SOURCE",
-        "Source of term similarity (repeatable): a file of synonyms, which stands before the default "
-        "(only:FILE: in its place), or instead of the default a file of word vectors or a name such "
-        "as english or edit-distance; see 'similarity build'.",
+        "Source of term similarity (repeatable): a file of synonyms, which stands before the "
+        "default (only:FILE: in its place), or instead of the default a file of word vectors or a "
+        "name such as english or edit-distance; see 'similarity build'.",
         None, "similarity.registry:NAMES",
     )  # fmt: skip
     plain: bool = option("--plain", "Rank by equal words alone: ordinary BM25.", False)
