@@ -1,7 +1,7 @@
 """Character n-grams of strings, and the cosine of their counts.
 
 Strings are concatenated code points, as in `softcosine.kernels.edit_distance`. An n-gram is
-identified by a 62-bit hash. Weights are integers up to 255, so sums are exact in any order, and a
+identified by a 62-bit hash. Counts are integers, so sums are exact in any order, and a
 pair has the same bits on every path of computation (up to strings of 100,000 characters).
 """
 
@@ -43,21 +43,17 @@ def _sort(values):
 
 
 @kernel(
-    "void(int32[::1], int64[::1], int64, int64, uint8[::1], int64, int64, int64[::1],"
+    "void(int32[::1], int64[::1], int64, int64, int64, int64, int64[::1],"
     " int64[::1], int32[::1], int64[::1], float64[::1])"
 )
-def write_ngrams(
-    codes, starts, min_n, max_n, weights, first, last, places, ngrams, values, ends, squares
-):
+def write_ngrams(codes, starts, min_n, max_n, first, last, places, ngrams, values, ends, squares):
     """Write the distinct n-grams of the strings `first` to `last`, with marks at both ends.
 
-    codes, starts read; weights (power of 2,) read: weights by the low bits of an n-gram's hash;
-    places (n_strings + 1,) read: starts of the strings' n-grams, with space for all; ngrams,
-    values (places[-1],) out: hashes, ascending within a string, and their count times the weight;
+    codes, starts read; places (n_strings + 1,) read: starts of the strings' n-grams, with space
+    for all; ngrams, values (places[-1],) out: hashes, ascending within a string, and their counts;
     ends (n_strings,) out: end of each string's n-grams; squares (n_strings,) out: sum of the
     squares of its values. Strings are independent. About O(g log g) for g n-grams.
     """
-    mask = weights.shape[0] - 1
     for string in range(first, last):
         begin = starts[string] - 1
         end = starts[string + 1]
@@ -82,7 +78,7 @@ def write_ngrams(
             j = i
             while j < n_ngrams and own[j] == own[i]:
                 j += 1
-            value = np.int64(j - i) * np.int64(weights[own[i] & mask])
+            value = np.int64(j - i)
             own[n_distinct] = own[i]
             values[place + n_distinct] = value
             square += np.float64(value) * np.float64(value)

@@ -58,7 +58,6 @@ _GONE = {
 }
 # Kinds of sources that are lists, and whether their pairs are pinned; None: depends on the size.
 _LISTS = {"synonyms": None, "list": True}
-_SYNONYMS = ("synonyms", "list", "thesaurus")
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +191,7 @@ class SimilarityRecipe:
         return bool(self.sources) and all(
             isinstance(one, str)
             and not one.startswith(ONLY)
-            and kind_and_place(one)[0] in _SYNONYMS
+            and kind_and_place(one)[0] in (*_LISTS, "thesaurus")
             for one in self.sources or ()
         )
 

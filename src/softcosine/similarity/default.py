@@ -18,10 +18,9 @@ _UNSPACED = ("chinese", "japanese", "thai")
 # Words of two characters are many, and similar if they share one of them.
 _SHORT_WORDS = ("chinese", "japanese", "korean")
 # Languages that write compounds as one word, whose last part says what it is.
-_COMPOUNDING = (
-    "afrikaans", "danish", "dutch", "estonian", "finnish", "german", "hungarian", "icelandic",
-    "norwegian", "swedish",
-)  # fmt: skip
+_COMPOUNDING = frozenset(
+    "afrikaans danish dutch estonian finnish german hungarian icelandic norwegian swedish".split()
+)
 # Where stop words do not identify the language: the share of the longer words that the English
 # table must know.
 MIN_ENGLISH = 0.6
@@ -80,8 +79,6 @@ def default_source(
         )
     lengths = {"min_n": 2, "max_n": 3} if language in _SHORT_WORDS else {}
     compounds = language if language in _COMPOUNDING else None
-    source = Guarded(
-        CharacterNgramSimilarity(compounds=compounds, **lengths), antonyms=antonyms_of(language),
-        separate_pieces=pairs,
-    )  # fmt: skip
+    ngrams = CharacterNgramSimilarity(compounds=compounds, **lengths)
+    source = Guarded(ngrams, antonyms=antonyms_of(language), separate_pieces=pairs)
     return source, note

@@ -21,6 +21,12 @@ NO_PAIRS: Pairs = (np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.
 _CHUNK_ROWS = 512
 
 
+def pairs_of(found: Sequence[tuple[int, int, float]]) -> Pairs:
+    """Return pairs given as term, position and similarity."""
+    rows, columns, values = np.array(found, np.float64).reshape(-1, 3).T
+    return rows.astype(np.int64), columns.astype(np.int64), values.astype(np.float32)
+
+
 class StringOrder:
     """Code point order of the strings of a searched sequence; caches that of the last tuple."""
 

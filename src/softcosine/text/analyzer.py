@@ -12,14 +12,7 @@ from softcosine._validation import check_choice, check_list, check_type, check_w
 from softcosine.errors import InvalidInputError
 from softcosine.text.segmenters import SEGMENTERS, has_segmenter, segmenter_for
 from softcosine.text.stop_words import ENGLISH, stop_word_lists
-from softcosine.text.words import (
-    Segmenter,
-    Span,
-    find_words,
-    korean_stem,
-    normalize,
-    word_spans,
-)
+from softcosine.text.words import Segmenter, Span, find_words, korean_stem, normalize, word_spans
 
 # Increase it when a change of words.py or of this file changes the terms of a text.
 _RULES = 1

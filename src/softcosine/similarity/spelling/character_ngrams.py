@@ -17,7 +17,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.character_ngrams import find_alike, invert, measure_cosines, write_ngrams
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import MatchChunk, best_of_chunks
-from softcosine.similarity.neighbors import Neighbors, Pairs, StringOrder
+from softcosine.similarity.neighbors import Neighbors, Pairs, StringOrder, pairs_of
 from softcosine.similarity.source import (
     SourceState,
     check_limit,
@@ -33,8 +33,6 @@ from softcosine.text.words import folded
 _CHUNK_TERMS = 512
 _ROOM = 1 << 20  # pairs per chunk, in addition to one for each string
 _SETTINGS = ("min_n", "max_n", "threshold", "exponent", "compounds")
-_WEIGHTS = 1 << 20  # number of weights; n-grams with equal hash values modulo this share one
-_MOST = 255
 _FOLDED = np.float32(0.9)  # similarity of words that differ in accents only
 # Letters of the head of a compound, and of what is before it (of *Schlampe* three).
 _HEAD, _BEFORE = 3, 4
@@ -121,7 +119,7 @@ class CharacterNgramSimilarity:
     [0.6428999900817871, 0.0]
     """
 
-    __slots__ = (*_SETTINGS, "_analyzer", "_backwards", "_inverted", "_order", "_stops", "_weights")
+    __slots__ = (*_SETTINGS, "_analyzer", "_backwards", "_inverted", "_order", "_stops")
 
     def __init__(
         self,
@@ -137,7 +135,6 @@ class CharacterNgramSimilarity:
         check_scale(threshold=threshold, exponent=exponent)
         self.min_n, self.max_n = int(min_n), int(max_n)
         self.threshold, self.exponent = float(threshold), float(exponent)
-        self._weights = np.ones(1, np.uint8)  # earlier versions learned weights of n-grams
         self.compounds = compounds
         self._analyzer = Analyzer.for_language(compounds or "none")
         self._stops = frozenset(self._forms(list(stop_word_lists().get(compounds or "", ()))))
@@ -170,7 +167,7 @@ class CharacterNgramSimilarity:
 
         def work(first: int, last: int) -> None:
             write_ngrams(
-                points.codes, points.starts, self.min_n, self.max_n, self._weights, first, last,
+                points.codes, points.starts, self.min_n, self.max_n, first, last,
                 places, hashes, values, ends, squares,
             )  # fmt: skip
 
@@ -242,8 +239,7 @@ class CharacterNgramSimilarity:
                     if value > 0.0 and terms[term] != among[other]:
                         found.append((term, other, value))
                     place += 1
-        rows, columns, values = np.array(found).reshape(-1, 3).T
-        return rows.astype(np.int64), columns.astype(np.int64), values.astype(np.float32)
+        return pairs_of(found)
 
     def neighbors(
         self, terms: Sequence[str], among: Sequence[str], *, max_neighbors: int
@@ -317,17 +313,13 @@ class CharacterNgramSimilarity:
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
-        return SourceState("character_ngrams", self._settings(), {"weights": self._weights})
+        return SourceState("character_ngrams", self._settings())
 
     @classmethod
     def from_state(cls, state: SourceState) -> CharacterNgramSimilarity:
         """Build the source from its state."""
-        source = cls(**state.settings)
-        source._weights = np.array(state.arrays["weights"], np.uint8)
-        # Kernels do not check their input, so check stored values here.
-        if len(source._weights) not in (1, _WEIGHTS) or source._weights.min() < 1:
+        if len(state.arrays.get("weights", ())) > 1:
             raise InvalidInputError(
-                f"there are {len(source._weights)} weights of n-grams, the least of them "
-                f"{source._weights.min(initial=_MOST)}; needed are 1 or {_WEIGHTS} of 1 or more."
+                "the source has weights of n-grams, which earlier versions learned; build it anew."
             )
-        return source
+        return cls(**state.settings)

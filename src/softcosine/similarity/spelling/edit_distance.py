@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from softcosine._validation import check_number, check_whole, is_number, must_be
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.match_chunks import best_of_chunks
-from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.neighbors import Neighbors, StringOrder, pairs_of
 from softcosine.similarity.source import SourceState, check_limit, check_pairs, equal_strings
 from softcosine.similarity.spelling.nearby_strings import (
     CodePoints,
@@ -169,25 +169,22 @@ class EditDistanceSimilarity:
             max_neighbors=max_neighbors,
             order=self._order,
         )
-        same = np.array(
-            [
-                (i, j)
-                for i, (term, word) in enumerate(zip(terms, bare, strict=True))
-                for j in places.get(word, ())
-                if strings[j] != term
-            ],
-            np.int64,
-        ).reshape(-1, 2)
-        pairs = same[:, 0], same[:, 1], np.full(len(same), self.value(0, 1), np.float32)
+        near = self.value(0, 1)
+        same = [
+            (i, j, near)
+            for i, word in enumerate(bare)
+            for j in places.get(word, ())
+            if strings[j] != terms[i]
+        ]
         return self._order.best(
-            strings, found.pairs(), pairs, n_terms=len(terms), max_neighbors=max_neighbors
+            strings, found.pairs(), pairs_of(same), n_terms=len(terms), max_neighbors=max_neighbors
         )
 
     def _prepare(self, strings: tuple[str, ...]) -> _Prepared:
         places: dict[str, list[int]] = {}
-        for place, word in enumerate(map(folded, strings)):
-            places.setdefault(word, []).append(place)
         bare = list(map(folded, strings))
+        for place, word in enumerate(bare):
+            places.setdefault(word, []).append(place)
         return strings, NearbyStrings(bare, self._order.keys(strings), self._least), places
 
     def state(self) -> SourceState:
