@@ -19,8 +19,8 @@ _UNSPACED = ("chinese", "japanese", "thai")
 _SHORT_WORDS = ("chinese", "japanese", "korean")
 # Languages that write compounds as one word, whose last part says what it is.
 _COMPOUNDING = {
-    "afrikaans", "danish", "dutch", "estonian", "finnish", "german", "hungarian", "icelandic",
-    "norwegian", "swedish",
+    "afrikaans", "danish", "dutch", "estonian", "finnish", "german", "icelandic", "norwegian",
+    "swedish",
 }  # fmt: skip
 # Where stop words do not identify the language: the share of the longer words that the English
 # table must know.
