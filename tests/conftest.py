@@ -172,6 +172,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         find_data()
 
 
+@pytest.fixture(autouse=True)
+def _no_automatic_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``encoder="auto"`` take the bundled table: most tests are about words."""
+    from softcosine.index import encoding
+
+    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", -1)
+
+
+@pytest.fixture
+def automatic_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ``encoder="auto"`` take the installed encoder, as outside of tests."""
+    from softcosine.index import encoding
+
+    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 5_000)
+
+
 @pytest.fixture(scope="session")
 def data() -> Path:
     """Folder of the evaluation data."""

@@ -6,15 +6,10 @@ import math
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from softcosine.errors import InvalidInputError
-from softcosine.files import parsed_json, type_of
-
-if TYPE_CHECKING:
-    from softcosine.client import RemoteIndex
-    from softcosine.index.search.searchable import Searchable
-
+from softcosine.files import parsed_json
 
 _OPERATORS = ("=", "==", "!=", "<", "<=", ">", ">=")
 # The operator takes all signs up to the value, so that an unknown operator is noticed.
@@ -53,49 +48,6 @@ def read_where(given: Sequence[str] | None) -> dict[str, Any] | None:
     if not read:
         return None
     return read[0] if len(read) == 1 else {"all": read}
-
-
-def why_none_passes(opened: Searchable | RemoteIndex, where: dict[str, Any] | None) -> str:
-    """Return why no document passes a filter; an empty string if some do or there is no filter."""
-    from softcosine.index.query.filters import Where
-    from softcosine.index.search.searchable import Searchable
-
-    if where is None or not isinstance(opened, Searchable) or opened.count(where):
-        return ""
-    told = ["No document passes --where."]
-    for alone, path, values in Where.parse(where).required():
-        if opened.count(alone):
-            continue
-        key, held = ".".join(path), opened.snapshot.metadata_keys(path)
-        kinds, compared = set(map(_kind, held)), set(map(_kind, values))
-        texts = [value for value in held if isinstance(value, str)]
-        if not held:
-            told.append(f"No document has the key {_shown(key)}.")
-        elif texts and compared == {"number"} and all(type_of(one) == "date" for one in texts):
-            told.append(
-                f"{_shown(key)} is a date, such as {min(texts)}, and is compared with a number; "
-                f"compare with a date, as in '{key}>={min(texts)[:10]}'."
-            )
-        elif texts and compared == {"number"}:
-            example = min(texts, key=lambda text: (bool(_NUMBER.fullmatch(text)), text))
-            told.append(
-                f"{_shown(key)} is text, such as {_shown(example)}, and is compared with a "
-                "number; text has no order of numbers, so write numbers into the documents and "
-                f"index them again (of CSV and TSV by --types {key}=decimal)."
-            )
-        elif "number" in kinds and compared == {"text"}:
-            told.append(
-                f"{_shown(key)} is a number and is compared with text; write a number without "
-                f"quotation marks, as in '{key}>=2020'."
-            )
-    return " ".join(dict.fromkeys(told))
-
-
-def _kind(value: object) -> str:
-    """Return the kind of values that a value can be compared with."""
-    from softcosine.index.segment.metadata_columns import is_number
-
-    return "text" if isinstance(value, str) else "number" if is_number(value) else "another"
 
 
 def _json(given: str) -> dict[str, Any]:

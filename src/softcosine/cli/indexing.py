@@ -267,19 +267,16 @@ def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: 
         "bytes": n_bytes, "seconds": seconds, "note": note, "meaning": encoded,
         "list_use": wire(use), "types": columns.found,
     }  # fmt: skip
-    parts, ranked, gain = "", "", ""
+    parts, gain = "", ""
     if shards is not None:
         facts["shards"], parts = shards.n_shards, f" in {counted(shards.n_shards, 'shard')}"
-    if encoded is not None and encoded["encoder"] == STATIC:
-        ranked = "Ranked by words and meaning, by a table of word pieces."
-        gain = better(made, str(output)) if auto and made.language == "english" else ""
-    elif encoded is not None:
-        ranked = f"Encoded {counted(encoded['encoded'], 'document')} by {encoded['encoder']}."
+    if auto and encoded is not None and encoded["encoder"] == STATIC:
+        gain = better(made, str(output)) if made.language == "english" else ""
     print_result(
         facts, as_json,
         f"Indexed {counted(n_docs, 'document')}{parts} with {counted(n_terms, 'term')} in "
         f"{duration(seconds)}: {output} ({size(n_bytes)}).",
-        ranked, gain, str(columns), note, language_hint(note), "" if use is None else str(use),
+        str(columns), note, gain, language_hint(note), "" if use is None else str(use),
         f'Search it: softcosine search {output} "your words" --explain',
     )  # fmt: skip
 

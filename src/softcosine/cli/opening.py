@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from softcosine.cli.output import duration
 from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
@@ -163,15 +162,13 @@ def missing_encoder(
 
 
 def better(opened: Searchable, path: str) -> str:
-    """Return what an encoder gains over the table, how long it takes, and how to get it."""
+    """Return how to get the encoder in place of the table."""
     from softcosine.encoders.loading import MINILM
-    from softcosine.index.encoding import light_encoder, seconds_to_encode
+    from softcosine.index.encoding import light_encoder
 
-    gain = f"{MINILM} gains 25 % over BM25 on people's own questions, the table 7 %"
     command = f"softcosine admin encode {path} --encoder minilm"
     if not opened.snapshot.settings.texts:
-        command = "index with --encoder minilm, as no texts are stored; it"
+        command = "index with --encoder minilm, as no texts are stored"
     if light_encoder(MINILM) is None:
-        return f"{gain}. It is not installed: {install_command('encoder')}; then {command}."
-    seconds = seconds_to_encode(opened.snapshot)
-    return f"{gain}: {command} takes about {duration(max(1.0, seconds))}."
+        return f"minilm is not installed: {install_command('encoder')}; then {command}."
+    return f"To use minilm: {command}."

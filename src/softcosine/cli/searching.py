@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.completing import stored_kind
-from softcosine.cli.conditions import why_none_passes
 from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.failures import in_options
 from softcosine.cli.opening import (
@@ -296,26 +295,16 @@ class Answers:
         return facts_of(self.opened)
 
     @cached_property
-    def _keys(self) -> list[tuple[str, tuple[str, ...]]]:
-        """The keys of ``--sort``, ``--facet`` and ``--where``, each after its option."""
+    def _keys(self) -> tuple[tuple[str, ...], ...]:
+        """The keys of ``--sort``, ``--facet`` and ``--where``, which are shown below hits."""
         from softcosine.index.query.filters import Where, key_path
         from softcosine.index.search.sorting import parse_sort
 
-        keys = [("--sort", key.path) for key in parse_sort(self.options.get("sort"))]
-        keys += [("--facet", key_path(key)) for key in self.options.get("facets", ())]
+        keys = [key.path for key in parse_sort(self.options.get("sort"))]
+        keys += map(key_path, self.options.get("facets", ()))
         where = Where.parse(self.options.get("where") or {})
-        return keys + [("--where", path) for _, path, _ in where.required()]
-
-    @cached_property
-    def _notes(self) -> list[str]:
-        """A note for each key of ``--sort`` and ``--facet`` that no document has."""
-        from softcosine.index.query.filters import spelled_path
-
-        return [
-            f"No document has the key {printable('.'.join(path))}; {option} ignores it."
-            for option, path in self._keys
-            if option != "--where" and not self.opened.count({spelled_path(path): {"exists": True}})
-        ]
+        keys += [path for _, path, _ in where.required()]
+        return tuple(dict.fromkeys(path for path in keys if path != ("title",)))
 
     def show(
         self,
@@ -338,14 +327,11 @@ class Answers:
             print_json(hits_record(hits, seconds, explanations, used))
             return
         reason = f"There are at most {counted(hits.offset, 'result')}." if hits.offset else ""
-        if not len(hits):
-            reason = reason or why_none_passes(self.opened, self.options.get("where"))
-            if reason or not any(hits.facets.values()):  # facets count documents where k is 0
-                console().print(f"Nothing found. {reason}".rstrip())
-        keys = dict.fromkeys(path for _, path in self._keys if path != ("title",))
-        show_hits(hits, explanations, tuple(keys))
-        notes = [*map(in_options, hits.notes), *notes]
-        for note in (*notes, *self._notes):
+        # Facets count documents where k is 0.
+        if not len(hits) and (reason or hits.note or not any(hits.facets.values())):
+            console().print(f"Nothing found. {reason}".rstrip())
+        show_hits(hits, explanations, self._keys)
+        for note in (*map(in_options, hits.notes), *notes):
             console().print(printable(note), style="yellow")
         scale = "" if "bm25" in hits.ranking else f", {RANKINGS[hits.ranking].partition(',')[0]}"
         for line in (

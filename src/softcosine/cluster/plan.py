@@ -36,11 +36,13 @@ from softcosine.files import (
     column_types,
     place,
 )
+from softcosine.index.defaults import ENCODER
 from softcosine.index.directory.commit import current_manifest
 from softcosine.index.writer.creation import create, decide, found
 from softcosine.index.writer.document import NewDocument, deciding, new_document
 from softcosine.index.writer.lock import LOCK_FILE, WriteLock
 from softcosine.index.writer.pending_commit import CountedDocuments
+from softcosine.space.meaning import STATIC
 from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
 from softcosine.version import __version__
 
@@ -113,6 +115,8 @@ class ShardPlan:
         self._inputs = inputs_at(paths)
         self._docs_per_shard = docs_per_shard
         self._format, self._encoding, self._types = format, encoding, dict(types or {})
+        if settings.setdefault("encoder", STATIC) == ENCODER:  # shards have many documents
+            settings["encoder"] = STATIC
         self._settings = settings
         self._snapshot, self._directory = create(None, **settings)  # checks the settings
         own = self._snapshot.settings

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from msgspec import structs
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.index.query.query_vectors import Query
-from softcosine.index.requests import FirstStage, SearchOptions
+from softcosine.index.requests import FilterRequest, FirstStage, SearchOptions
 from softcosine.index.search.execution import (
     Page,
     ReadyQuery,
@@ -135,6 +136,11 @@ class ShardedSearch(Search):
         rows = self._shards.gathered("rows", documents.tolist())
         candidates = self._whole.of_rows([rows.get(number) for number in documents.tolist()])
         return partial(soft_cosines, candidates, np.arange(len(documents)))
+
+    def count(self, where: Mapping[str, Any]) -> int:
+        """Return the number of documents that pass a filter."""
+        request = FilterRequest.of(where=where, k=0)
+        return sum(one.n_matching for one in self._shards.every("filtered", request))
 
     def hits(self, pages: Iterable[Page]) -> list[Hits]:
         """Return the results of pages with their documents, of shards that answer."""

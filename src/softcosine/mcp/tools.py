@@ -221,12 +221,12 @@ def search(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
 @_tool(
     "Similar documents",
     _takes("id", "k", "where", "max_characters"),
-    shape("Similar", Hits, "ranking", hits=list[_FOUND]),
+    shape("Similar", Hits, "ranking", "note", hits=list[_FOUND]),
 )
 def similar(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Find the documents most similar to a document of the index, without itself."""
     hits = index.similar(call.id, k=call.k, where=call.where)
-    return {"ranking": hits.ranking, "hits": tools.hits(hits, call)}
+    return {"ranking": hits.ranking, "note": hits.note, "hits": tools.hits(hits, call)}
 
 
 @_tool(

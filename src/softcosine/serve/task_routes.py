@@ -155,4 +155,4 @@ def _with_decisions(
         index.S, changed, index.analyzer,
         progress=partial(report, "finding similar terms"),
     )  # fmt: skip
-    writer.set_similarity(S, source=source, note=index.note)
+    writer.set_similarity(S, source=source, note=index.snapshot.settings.note)

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
+from softcosine.encoders.loading import MINILM
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.encoder import one_encoder, sentence_model
 from softcosine.evaluate.systems.fitted_soft import FittedSoft, index_of
-from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.settings import (
     Kind,
     choice,
@@ -23,14 +23,8 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.evaluate.systems.similarities import SimilaritySettings
-from softcosine.index.defaults import (
-    AUTOMATIC_WEIGHTS,
-    ENCODER,
-    RANKING,
-    STATIC_WEIGHTS,
-    WEIGHTING,
-    checked_fields,
-)
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
+from softcosine.index.encoding import automatic_encoder
 from softcosine.index.rankings import Ranking
 from softcosine.index.requests import Ask, FirstStage
 from softcosine.space.meaning import STATIC
@@ -70,8 +64,8 @@ class Soft(SimilaritySettings):
     keep_stop_words : bool
         Whether stop words of a query count beside other words.
     encoder : str, object with ``encode``, or None
-        Encoder of the documents, for a ranking by words and meaning; ``"static"`` for sums over
-        the query table if the documents are English and ranked by BM25, unless `plain`.
+        Encoder of the documents, for a ranking by words and meaning. As in an index of these
+        documents, ``"auto"`` and ``"static"`` count for English and BM25, unless `plain`.
     encoder_cache : str or None
         As `cache` of the system ``encoder``, which shares it.
     ask : str or None
@@ -154,11 +148,12 @@ class Soft(SimilaritySettings):
         if fields:
             flat = [text for row in flat for text in row.values()]
         words = self.analyzed(flat, n_fields=max(1, len(fields)))
-        model = self._model()
-        weight = self._static_weight(words.language) if model is None else self.meaning
-        encoding: dict[str, Any] = {"encoder": None} if model is None and not weight else {
-            "encoder": STATIC if model is None else model,
-            "meaning_space": self.meaning_space, "meaning": weight,
+        encoder, weight = self._encoder(words.language, [*documents.texts, *background])
+        model = None
+        if encoder is not None and encoder != STATIC:
+            model = sentence_model(encoder, self.encoder_cache)
+        encoding: dict[str, Any] = {"encoder": None} if encoder is None else {
+            "encoder": model or STATIC, "meaning_space": self.meaning_space, "meaning": weight,
         }  # fmt: skip
         index = index_of(
             documents, background, self.fields, plain=True, analyzer=words.analyzer,
@@ -186,24 +181,21 @@ class Soft(SimilaritySettings):
             model=model,
         )  # fmt: skip
 
-    def _static_weight(self, language: str) -> float | None:
-        """Return the weight of meaning by the query table, as an index would have it."""
-        if self.encoder != STATIC or self.ask == "words":
-            return None
-        if self.meaning_space is None and language != "english":
-            return None
-        if self.meaning is not None:
-            return self.meaning
+    def _encoder(self, language: str, texts: Sequence[str]) -> tuple[Any, float | None]:
+        """Return what reads the documents in an index of them, and the weight of meaning."""
+        encoder, weight = self.encoder, self.meaning
+        if encoder is None or self.ask == "words" or weight == 0.0:
+            return None, None
+        if encoder not in (ENCODER, STATIC):
+            return encoder, weight
         if self.meaning_space is not None:
-            return STATIC_WEIGHTS.get(self.ranking)
-        return None if self.plain else AUTOMATIC_WEIGHTS.get(self.ranking)
-
-    def _model(self) -> SentenceModel | None:
-        """Return the encoder, unless only words count."""
-        given = self.encoder
-        if given in (None, STATIC) or self.ask == "words" or self.meaning == 0.0:
-            return None
-        return sentence_model(given, self.encoder_cache)
+            return STATIC, weight
+        usual = 0.0 if self.plain else AUTOMATIC_WEIGHTS.get(self.ranking, 0.0)
+        if language != "english" or not (weight or usual):
+            return None, None
+        if encoder == ENCODER and automatic_encoder(texts, len(texts)) is not None:
+            return MINILM, weight
+        return STATIC, weight or usual
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Any
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.tuning.settings import COSINES, Settings
-from softcosine.index.defaults import ENCODER, MEANING_WEIGHTS, RANKING, STATIC_WEIGHTS
+from softcosine.index.defaults import MEANING_WEIGHTS, RANKING, STATIC_WEIGHTS
 from softcosine.index.requests import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.similarity.combine.by_name import JOINS
@@ -203,7 +203,7 @@ def space_for(
     *,
     language: str | None = None,
     stemmer: str | None = None,
-    encoder: str | None = ENCODER,
+    encoder: str | None = STATIC,
     ask: Ask | None = None,
     given: Mapping[str, Sequence[Any]] | None = None,
 ) -> Space:
@@ -234,7 +234,7 @@ def space_for(
         language=language or "auto", stemmer=None if stemmer == "none" else stemmer or "auto"
     ).in_language_of(texts)  # fmt: skip
     is_english = default.language == "english"
-    if encoder == ENCODER:
+    if encoder == STATIC:
         encoder = STATIC if is_english else None
     default = default.changed(encoder=encoder, ask=ask)
     if encoder is not None:

@@ -23,10 +23,10 @@ from softcosine.evaluate.tuning.settings import COSINES, Settings
 from softcosine.evaluate.tuning.space import Space, space_for
 from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
 from softcosine.evaluate.tuning.workbench import Workbench
-from softcosine.index.defaults import ENCODER
 from softcosine.index.requests import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.similarity.source import TermSimilaritySource
+from softcosine.space.meaning import STATIC
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
@@ -89,7 +89,7 @@ def tune(
     random_state: int = 0,
     language: str | None = None,
     stemmer: str | None = None,
-    encoder: str | Encoder | None = ENCODER,
+    encoder: str | Encoder | None = STATIC,
     encoder_cache: str | Path | None = "auto",
     meaning_space: MeaningSpace | str | Path | None = None,
     ask: Ask | None = None,

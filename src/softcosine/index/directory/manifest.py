@@ -102,6 +102,8 @@ class IndexSettings:
         Fields of the records that the first documents were made of, for later ones: ``id``, a name,
         and ``text``, names, or None for the default. Empty if they were not read from files, and in
         indexes of earlier versions.
+    undecided : bool
+        Whether the first documents decide what reads them; the weights are those given.
     """
 
     fields: tuple[Field, ...]
@@ -125,6 +127,7 @@ class IndexSettings:
     meaning: str | None = None
     meaning_weights: Mapping[str, float] = field(default_factory=dict)
     records: Mapping[str, Any] = field(default_factory=dict)
+    undecided: bool = False
 
     @property
     def leaves_terms_out(self) -> bool:
@@ -191,6 +194,7 @@ class IndexSettings:
                 meaning=_name(settings, "meaning"),
                 meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
                 records=dict(settings.get("records", {})),
+                undecided=settings.get("undecided", False) is True,  # earlier versions lack it
                 **{name: given_in(settings, name, bool) for name in _FLAGS},
             )
         except (*UNFORESEEN, InvalidInputError) as error:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
-from softcosine.index.defaults import Field
+from softcosine.index.defaults import TABLE, Field
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.query.phrases import Positions
 from softcosine.index.rankings import soft_norms
@@ -344,6 +344,16 @@ class Snapshot:
         if ask == "static" and not self.meaning.static:
             by += ", of the query by a table"
         return f"{words.replace(' and', ',')} and meaning (by {by})"
+
+    @property
+    def note(self) -> str:
+        """The source of the similarities, and what reads the documents."""
+        by = ""
+        if self.meaning is not None and not self.meaning.static:
+            by = f'Documents are encoded by {self.meaning.encoder}; encoder="static" is faster.'
+        elif self.meaning is not None and self.settings.language == "english":
+            by = TABLE
+        return f"{self.settings.note} {by}".strip()
 
     @property
     def meaning_record(self) -> dict[str, Any] | None:

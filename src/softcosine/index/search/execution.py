@@ -18,6 +18,7 @@ from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import Constraints, Mask, Restrictions
+from softcosine.index.query.filters import key_path
 from softcosine.index.query.parser import Clause, parse_syntax
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
@@ -40,7 +41,7 @@ from softcosine.index.search.highlights import (
     snippet,
     without_title,
 )
-from softcosine.index.search.matches import Group, Matches
+from softcosine.index.search.matches import Group, Matches, count, why_none_passes
 from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, AllWords, QueryMeaning
 from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
@@ -48,6 +49,8 @@ from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
+from softcosine.index.segment.metadata_columns import MISSING, value_at
+from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:
     from softcosine.index.query.suggestions import Suggestion
@@ -603,11 +606,34 @@ class Search:
             query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
             required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
             page.missing, query.corrected,
-            ". ".join(
-                filter(None, [self._note(query, hits, (*outside, *unknown)), page.note])
-            ),
+            ". ".join(self._notes(page, hits, (*outside, *unknown))),
             partial(_suggestions, snapshot, unknown),
         )  # fmt: skip
+
+    def count(self, where: Mapping[str, Any]) -> int:
+        """Return the number of documents that pass a filter."""
+        return count(self.snapshot, where)
+
+    def _notes(self, page: Page, hits: Sequence[Hit], absent: Sequence[str]) -> Iterator[str]:
+        """Yield why there are no hits, what ranks them, and the keys that no document has."""
+        where, values_of = self.request.where, self.snapshot.metadata_keys
+        unmet = []
+        if where is not None and not hits and not page.missing:
+            unmet = why_none_passes(where, self.count, values_of)
+        yield from unmet
+        if not unmet and (note := self._note(page.query, hits, absent)):
+            yield note
+        if page.note:
+            yield page.note
+        sorted_by = [
+            ("sort", one.path)
+            for one in parse_sort(self.request.sort)
+            if all(value_at(hit.metadata, one.path) is MISSING for hit in hits)
+        ]
+        counted = [("facets", key_path(key)) for key, own in page.facets.items() if not own]
+        for option, path in () if page.missing else (*sorted_by, *counted):
+            if not values_of(path):
+                yield f"No document has the key {shortened('.'.join(path))}; {option} ignores it"
 
     def _note(self, query: ReadyQuery, hits: Sequence[Hit], absent: Sequence[str]) -> str:
         """Return what ranks the hits if words and meaning do not, or why there are none."""

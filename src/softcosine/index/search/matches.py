@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_list
 from softcosine.errors import UnknownDocumentError
+from softcosine.files import type_of
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import passing
+from softcosine.index.query.filters import Where
 from softcosine.index.requests import FilterRequest
 from softcosine.index.search.facets import FacetCounts, facet_counts, ordered_facets, summed_facets
 from softcosine.index.search.first_stage import Staged
@@ -26,7 +28,9 @@ from softcosine.index.search.sorting import (
 )
 from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
+from softcosine.index.segment.metadata_columns import Path, is_number
 from softcosine.index.writer.document import checked_id
+from softcosine.text.analyzer import shortened
 
 # The best documents of a search, or the candidates among which they are.
 Group = Top | Staged
@@ -143,6 +147,58 @@ def listing(snapshot: Snapshot, matches: Matches, request: FilterRequest) -> Lis
 def count(snapshot: Snapshot, where: Mapping[str, Any] | None) -> int:
     """Return the number of documents that pass a filter."""
     return len(_numbers(snapshot, where))
+
+
+def why_none_passes(
+    where: Mapping[str, Any],
+    count: Callable[[Mapping[str, Any]], int],
+    values_of: Callable[[Path], set[Hashable]],
+) -> list[str]:
+    """Return why no document passes a filter, in sentences without a full stop; empty if some do.
+
+    Parameters
+    ----------
+    where : mapping
+    count : callable
+        Returns the number of documents that pass a filter.
+    values_of : callable
+        Returns the distinct values of a key.
+    """
+    if count(where):
+        return []
+    reasons = ["No document passes the filter"]
+    for alone, path, values in Where.parse(where).required():
+        if count(alone):
+            continue
+        key, held = shortened(".".join(path)), values_of(path)
+        kinds, compared = set(map(_kind, held)), set(map(_kind, values))
+        texts = [value for value in held if isinstance(value, str)]
+        if not held:
+            reasons.append(f"No document has the key {key}")
+        elif texts and compared == {"number"} and all(type_of(one) == "date" for one in texts):
+            reasons.append(
+                f"{key} is a date, such as {min(texts)}, and is compared with a number; "
+                f"compare with a date, such as {min(texts)[:10]}"
+            )
+        elif texts and compared == {"number"}:
+            digits = str.maketrans("", "", "-.")
+            example = min(texts, key=lambda text: (text.translate(digits).isdecimal(), text))
+            reasons.append(
+                f"{key} is text, such as {shortened(example)}, and is compared with a number; text "
+                "has no order of numbers, so write numbers into the documents (of CSV and TSV by "
+                "--types KEY=decimal) and index them again"
+            )
+        elif "number" in kinds and compared == {"text"}:
+            reasons.append(
+                f"{key} is a number and is compared with text; compare with a number, without "
+                "quotation marks"
+            )
+    return list(dict.fromkeys(reasons))
+
+
+def _kind(value: object) -> str:
+    """Return the kind of values that a value can be compared with."""
+    return "text" if isinstance(value, str) else "number" if is_number(value) else "another"
 
 
 def _numbers(snapshot: Snapshot, where: Mapping[str, Any] | None) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Progress
 from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, UnknownTermError
-from softcosine.index.defaults import MORE, Field
+from softcosine.index.defaults import Field
 from softcosine.index.directory.snapshot import SegmentedDocuments, Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.parser import Clause
@@ -162,8 +162,8 @@ class Searchable:
 
     @property
     def note(self) -> str:
-        """A description of the source of the similarities."""
-        return self._snapshot.settings.note
+        """A description of the source of the similarities, and of what reads the documents."""
+        return self._snapshot.note
 
     @property
     def language(self) -> str | None:
@@ -202,8 +202,6 @@ class Searchable:
         similarity["balanced"] = self.S.scales is not None
         similarity["shrunk"] = float(self.S.settings.get("shrunk", 1.0))
         rules |= {name: len(rules[name]) for name in ("stop_words", "lemmas") if name in rules}
-        by_table = snapshot.meaning is not None and snapshot.meaning.static
-        gain = MORE if by_table and self.language == "english" else ""
         return {
             "documents": len(self), "deleted": snapshot.n_deleted,
             "segments": snapshot.n_segments, "counted": snapshot.statistics[0].n_docs,
@@ -214,7 +212,7 @@ class Searchable:
             "records": dict(snapshot.settings.records),
             "positions": snapshot.settings.positions, "texts": snapshot.settings.texts,
             "ranking": self.ranking, "weighting": self.weighting.to_dict(), "analyzer": rules,
-            "language": self.language, "note": f"{self.note} {gain}".strip(),
+            "language": self.language, "note": self.note,
             "meaning": snapshot.meaning_record,
             "ranked_by": snapshot.ranked_by(),
             "similarity": similarity,

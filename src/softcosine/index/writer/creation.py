@@ -15,16 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report, silent
 from softcosine._validation import check_flag, check_type
+from softcosine.encoders.loading import MINILM
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import (
-    AUTO,
-    AUTO_WEIGHTS,
-    AUTOMATIC_WEIGHTS,
-    ENCODER,
-    RANKING,
-    WEIGHTING,
-    checked_fields,
-)
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
@@ -35,6 +28,7 @@ from softcosine.index.directory.stored import write_snapshot
 from softcosine.index.encoding import (
     IndexEncoder,
     default_weights,
+    light_encoder,
     meaning_weights,
     new_space,
 )
@@ -46,6 +40,7 @@ from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.similarity.registry import no_documents
 from softcosine.similarity.source import SourceState, TermSimilaritySource, checked_source, state_of
+from softcosine.space.meaning import STATIC
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
@@ -164,17 +159,18 @@ def _empty(
         max_df=check_df_limit("max_df", max_df),
     )
     space, reader = None, None
-    undecided = encoder == AUTO and (meaning, meaning_space, encoder_cache) == (None,) * 3
-    encoder = ENCODER if encoder == AUTO else encoder
-    automatic = encoder == ENCODER and meaning_space is None
+    automatic = encoder in (ENCODER, STATIC) and meaning_space is None
+    undecided = automatic and encoder == ENCODER and meaning != 0
     words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
-    if automatic and encoder_cache is None and (meaning or not words_alone):
+    if automatic and (undecided or encoder_cache is None) and (meaning or not words_alone):
         # The first documents decide; see `PendingCommit`.
-        weights = meaning_weights(meaning, ranking, AUTOMATIC_WEIGHTS)
-        weights = AUTO_WEIGHTS if undecided else weights
-        settings = replace(settings, meaning_weights=weights)
+        weights = meaning_weights(meaning, ranking, {} if undecided else AUTOMATIC_WEIGHTS)
+        settings = replace(settings, meaning_weights=weights, undecided=undecided)
+        if encoder_cache is not None and (light := light_encoder(MINILM)) is not None:
+            reader = light.cached(encoder_cache)
     elif encoder is not None and not automatic:
-        space, reader = new_space(encoder, encoder_cache, meaning_space)
+        model = STATIC if encoder == ENCODER else encoder
+        space, reader = new_space(model, encoder_cache, meaning_space)
         weights = meaning_weights(meaning, ranking, default_weights(space))
         settings = replace(settings, meaning_weights=weights, meaning="meaning")
     elif not (meaning is None and meaning_space is None and encoder_cache is None):

@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
-from softcosine.encoders.loading import MINILM
 from softcosine.errors import CorruptIndexError, InvalidInputError
-from softcosine.index.defaults import AUTO_WEIGHTS, AUTOMATIC_WEIGHTS
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, MEANING_WEIGHTS
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.encoding import light_encoder
+from softcosine.index.encoding import automatic_encoder
 from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
 from softcosine.index.query.phrases import Positions
@@ -61,8 +60,6 @@ _logger = logging.getLogger(__name__)
 _ENCODED_AT_ONCE = 8192  # texts in memory
 # Statistics of smaller indexes are refreshed at every commit.
 _ALWAYS_REFRESHED = 10_000
-# What `encoder="auto"` lets the light encoder read: about a minute on two cores.
-FEW_DOCUMENTS, FEW_PIECES = 5_000, 500_000
 _REFRESHED_SHARE = 10  # larger ones if more than a tenth of the documents changed
 _MERGED_POSTING = 48  # bytes per posting in a merge, approximately
 _ALWAYS_MERGED = 1 << 20  # postings that may be merged regardless of the memory
@@ -267,7 +264,7 @@ class PendingCommit:
         decided, self._note = documents.settings, documents.note
         self.settings = replace(
             self.settings, analyzer=decided.analyzer, language=decided.language,
-            meaning_weights=_without_encoder(decided.meaning_weights),
+            meaning_weights=decided.meaning_weights,
         )  # fmt: skip
         self._meaning = self._space_of_meaning(self.settings)
         self._training_texts = documents.texts
@@ -326,7 +323,7 @@ class PendingCommit:
         Coordinates in another space are replaced, and later documents are encoded in this one.
         """
         entries, n_read = list(self._segments), 0
-        settings = replace(self.settings, meaning_weights=dict(weights))
+        settings = replace(self.settings, meaning_weights=dict(weights), undecided=False)
         if self._meaning != meaning:
             entries = [entry.with_coordinates(None, None) for entry in entries]
             settings = replace(settings, meaning=None)
@@ -358,33 +355,22 @@ class PendingCommit:
 
     def _choose_encoder(self) -> None:
         """Decide `encoder="auto"`: the light encoder if it is installed and the documents few."""
-        static, weights = self._meaning, self.settings.meaning_weights
-        if weights != AUTO_WEIGHTS or self.settings.meaning is not None or static is None:
+        given = self.settings.meaning_weights
+        if not self.settings.undecided or self._meaning is None:
             return
-        if static.static and self._is_small() and light_encoder(MINILM) is not None:
+        texts = (text for _, text, _ in MergedDocuments(self._segments).all_documents())
+        if self.settings.texts and automatic_encoder(texts, self.n_live) is not None:
             from softcosine.space.meaning_file import bundled_meaning
 
-            self.encode(bundled_meaning(), weights)
-        elif static.static:
-            self.settings = replace(self.settings, meaning_weights=_without_encoder(weights))
-
-    def _is_small(self) -> bool:
-        """Whether an encoder reads all documents in about a minute, by their word pieces."""
-        if not self.settings.texts or self.n_live > FEW_DOCUMENTS:
-            return False
-        assert self._meaning is not None
-        assert self._meaning.table is not None
-        pieces, n_pieces = self._meaning.table.pieces, 0
-        for entry in self._segments:
-            for local in np.flatnonzero(entry.mask).tolist():
-                n_pieces += len(pieces.pieces([entry.documents.text(local)])[1])
-                if n_pieces > FEW_PIECES:
-                    return False
-        return True
+            self.encode(bundled_meaning(), {**MEANING_WEIGHTS, **given})
+        else:
+            self._encoder.encoder = None
+            weights = {**AUTOMATIC_WEIGHTS, **given}
+            self.settings = replace(self.settings, meaning_weights=weights, undecided=False)
 
     def _space_of_meaning(self, settings: IndexSettings) -> MeaningSpace | None:
         """Return the space of meaning; where it is weighted but not given, the bundled table's."""
-        if self._meaning is not None or not settings.meaning_weights:
+        if self._meaning is not None or not (settings.meaning_weights or settings.undecided):
             return self._meaning
         from softcosine.space.meaning_file import bundled_static
 
@@ -436,6 +422,7 @@ class PendingCommit:
         return replace(
             self.settings, analyzer=analyzer, language=language,
             meaning_weights=self.settings.meaning_weights if english else {},
+            undecided=english and self.settings.undecided,
         )  # fmt: skip
 
     def delete(self, ids: Sequence[str]) -> int:
@@ -863,11 +850,6 @@ class PendingCommit:
         return self._with_coordinates(
             merged, Coordinates.merged(coordinates, chosen, self._meaning.dimensions)
         )
-
-
-def _without_encoder(weights: Mapping[str, float]) -> Mapping[str, float]:
-    """Return the weights of meaning where no encoder was chosen."""
-    return AUTOMATIC_WEIGHTS if weights == AUTO_WEIGHTS else weights
 
 
 def _document_frequencies(entries: Sequence[IndexedSegment], n_terms: int) -> NDArray[np.int64]:
