@@ -1,4 +1,4 @@
-"""``encoder="auto"``: the light encoder reads the first documents if they are few."""
+"""``encoder="auto"``, the default: the light encoder reads the first documents if they are few."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import softcosine as sc
 from softcosine.encoders import loading
 from softcosine.encoders.loading import MINILM
 from softcosine.evaluate.systems.soft import Soft
+from softcosine.index import encoding
 from softcosine.index.encoding import light_encoder
-from softcosine.index.writer import pending_commit
 from softcosine.space.meaning_file import bundled_meaning
 from toy_encoder import ToyEncoder, vector
 
@@ -29,7 +29,7 @@ class Light(ToyEncoder):
 
 
 @pytest.fixture
-def light(monkeypatch):
+def light(monkeypatch, automatic_encoder):
     """The encoder that is installed; a test may remove it."""
     encoders = {MINILM: Light(MINILM)}
     monkeypatch.setattr(loading, "installed_encoder", encoders.get)
@@ -43,15 +43,25 @@ def hits(index, query="bike moon"):
 
 
 def test_few_english_documents_are_read_by_the_encoder(light):
-    chosen = sc.SoftIndex.from_texts(TEXTS, encoder="auto")
+    chosen = sc.SoftIndex.from_texts(TEXTS)
     assert sorted(light[MINILM].texts) == sorted(TEXTS)
-    named = sc.SoftIndex.from_texts(TEXTS, encoder=light[MINILM])
-    assert hits(chosen) == hits(named)
     line = "words, similar words and meaning (by all-MiniLM-L6-v2)"
     assert chosen.info()["ranked_by"] == chosen.search("moon").plan.ranks == line
-    by_words = chosen.search("moon", ranking="soft_cosine").plan.ranks
-    assert by_words == "words and similar words"
     assert "of the query by a table" in chosen.search("moon", ask="static").plan.ranks
+    told = 'Documents are encoded by all-MiniLM-L6-v2; encoder="static" is faster.'
+    assert told in chosen.note
+    assert chosen.note == chosen.info()["note"]
+
+
+def test_what_is_chosen_ranks_as_if_it_was_named(light):
+    chosen = sc.SoftIndex.from_texts(TEXTS)
+    named = sc.SoftIndex.from_texts(TEXTS, encoder=light[MINILM])
+    assert hits(chosen) == hits(named)
+    assert {**chosen.info(), "commit": ""} == {**named.info(), "commit": ""}
+    for options in ({}, {"meaning": 0.0}, {"ranking": "soft_tf_bm25"}):
+        near, same = (one.similar("0", **options) for one in (chosen, named))
+        assert [(hit.id, hit.score) for hit in near] == [(hit.id, hit.score) for hit in same]
+    assert "meaning (by all-MiniLM-L6-v2)" in chosen.similar("0").plan.ranks
 
 
 def test_none_is_a_name_for_words_alone(light, tmp_path):
@@ -72,37 +82,64 @@ def test_none_is_a_name_for_words_alone(light, tmp_path):
     ("bound", "options"),
     [("FEW_DOCUMENTS", {}), ("FEW_PIECES", {}), (None, {"keep_texts": False}), (None, {})],
 )
-def test_otherwise_they_rank_by_the_table_as_by_default(light, monkeypatch, bound, options):
+def test_otherwise_they_rank_by_the_table(light, monkeypatch, bound, options):
     if bound is not None:
-        monkeypatch.setattr(pending_commit, bound, 2)
+        monkeypatch.setattr(encoding, bound, 2)
     elif not options:
         light.clear()
-    chosen = sc.SoftIndex.from_texts(TEXTS, encoder="auto", **options)
-    by_default = sc.SoftIndex.from_texts(TEXTS, **options)
-    assert chosen.info()["meaning"] == by_default.info()["meaning"]
-    assert hits(chosen) == hits(by_default)
+    chosen = sc.SoftIndex.from_texts(TEXTS, **options)
+    named = sc.SoftIndex.from_texts(TEXTS, encoder="static", **options)
+    assert chosen.info()["meaning"] == named.info()["meaning"]
+    assert hits(chosen) == hits(named)
     assert "meaning (by a bundled table)" in chosen.search("moon").plan.ranks
-    assert "7 % over BM25 on people's own questions, minilm 25 %" in chosen.info()["note"]
+    assert "people's own questions; the encoder minilm gains 25 %" in chosen.note
 
 
 def test_texts_in_another_language_rank_by_words(light):
-    index = sc.SoftIndex.from_texts(GERMAN, encoder="auto")
+    index = sc.SoftIndex.from_texts(GERMAN)
     assert (index.language, index.info()["ranked_by"]) == ("german", "words and similar words")
     assert not light[MINILM].texts
 
 
-@pytest.mark.parametrize("options", [{"plain": True}, {"ranking": "soft_cosine"}, {"meaning": 3}])
-def test_what_ranks_by_words_or_has_a_weight_is_as_by_default(light, options):
-    chosen = sc.SoftIndex.from_texts(TEXTS, encoder="auto", **options)
-    assert chosen.info() == {
-        **sc.SoftIndex.from_texts(TEXTS, **options).info(), "commit": chosen.commit
-    }  # fmt: skip
+@pytest.mark.parametrize("options", [{"plain": True}, {"ranking": "soft_cosine"}, {"meaning": 0}])
+def test_what_ranks_by_words_reads_no_text(light, options):
+    chosen = sc.SoftIndex.from_texts(TEXTS, **options)
+    named = sc.SoftIndex.from_texts(TEXTS, encoder="static", **options)
+    assert chosen.info() == {**named.info(), "commit": chosen.commit}
     assert not light[MINILM].texts
+
+
+@pytest.mark.parametrize("given", [3, 10, 40, {"soft_bm25": 3, "soft_tf_bm25": 4}])
+def test_a_weight_is_that_of_whatever_is_chosen(light, monkeypatch, given):
+    chosen = sc.SoftIndex.from_texts(TEXTS, meaning=given)
+    named = sc.SoftIndex.from_texts(TEXTS, meaning=given, encoder=light[MINILM])
+    assert chosen.info()["meaning"] == named.info()["meaning"]
+    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
+    chosen = sc.SoftIndex.from_texts(TEXTS, meaning=given)
+    named = sc.SoftIndex.from_texts(TEXTS, meaning=given, encoder="static")
+    assert chosen.info()["meaning"] == named.info()["meaning"]
+
+
+def test_a_cache_is_of_the_encoder_that_may_be_chosen(light, run, tmp_path, monkeypatch):
+    cache, file, path = tmp_path / "x.cache", tmp_path / "docs.txt", tmp_path / "x.index"
+    file.write_text("\n".join(TEXTS))
+    for _ in range(2):
+        run("index", file, "-o", path, "--overwrite", "--encoder-cache", cache)
+    assert sorted(light[MINILM].texts) == sorted(TEXTS)  # once
+    found = [score for _, score in hits(sc.SoftIndex.open(path))]
+    assert found == [score for _, score in hits(sc.SoftIndex.from_texts(TEXTS))]
+    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
+    by_table = sc.SoftIndex.from_texts(TEXTS, encoder_cache=cache)
+    assert hits(by_table) == hits(sc.SoftIndex.from_texts(TEXTS, encoder="static"))
+    told = run(
+        "index", file, "-o", path, "--overwrite", "--plain", "--encoder-cache", cache, code=1
+    )
+    assert "are for an index with an encoder" in told
 
 
 def test_the_choice_is_made_once_by_the_first_words_and_stored(light, tmp_path, monkeypatch):
     path = tmp_path / "x.index"
-    index = sc.SoftIndex.create(path, encoder="auto")
+    index = sc.SoftIndex.create(path)
     with index.writer() as writer:
         writer.add("blank", " ")
     index = sc.SoftIndex.open(path)
@@ -110,14 +147,14 @@ def test_the_choice_is_made_once_by_the_first_words_and_stored(light, tmp_path, 
         for number, text in enumerate(TEXTS):
             writer.add(str(number), text)
     assert sc.SoftIndex.open(path).info()["meaning"]["encoder"] == MINILM
-    monkeypatch.setattr(pending_commit, "FEW_DOCUMENTS", 2)
+    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
     with index.writer() as writer:
         writer.add("later", "the sun rises in the morning")
     assert index.info()["meaning"]["encoded"] == 4
 
     light.clear()
     light_encoder.cache_clear()
-    static = sc.SoftIndex.from_texts(TEXTS, encoder="auto")
+    static = sc.SoftIndex.from_texts(TEXTS)
     light[MINILM] = Light(MINILM)
     light_encoder.cache_clear()
     with static.writer() as writer:
@@ -129,7 +166,7 @@ def test_the_choice_is_made_once_by_the_first_words_and_stored(light, tmp_path, 
 def test_shards_rank_by_the_table(light, tmp_path):
     records = [json.dumps({"id": str(i), "text": text}) for i, text in enumerate(TEXTS * 3)]
     (tmp_path / "docs.jsonl").write_text("\n".join(records), "utf-8")
-    planned = sc.ShardPlan([tmp_path / "docs.jsonl"], docs_per_shard=5, encoder="auto")
+    planned = sc.ShardPlan([tmp_path / "docs.jsonl"], docs_per_shard=5)
     planned.build(tmp_path / "all.shards", jobs=1)
     meaning = sc.ShardedIndex.open(tmp_path / "all.shards").info()["meaning"]
     assert (meaning["encoder"], meaning["weights"]["soft_tf_bm25"]) == ("static", 10.0)
@@ -139,17 +176,16 @@ def test_the_command_line_chooses_and_says_what_else_there_is(light, run, tmp_pa
     file, path = tmp_path / "docs.txt", tmp_path / "x.index"
     file.write_text("\n".join(TEXTS))
     making = ("index", file, "-o", path, "--overwrite")
-    assert f"Encoded 3 documents by {MINILM}." in run(*making)
+    assert f"Documents are encoded by {MINILM}" in " ".join(run(*making).split())
     assert "meaning (by all-MiniLM-L6-v2)" in " ".join(run("info", path).split())
     record = json.loads(run(*making, "--encoder", "static", "--json"))
     assert record["meaning"]["encoder"] == "static"
-    monkeypatch.setattr(pending_commit, "FEW_DOCUMENTS", 2)
+    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
     shown = " ".join(run(*making).split())
-    assert "Ranked by words and meaning, by a table of word pieces." in shown
-    assert "gains 25 % over BM25" in shown
-    assert "--encoder minilm takes about 1.0 s." in shown
+    assert "Meaning is by a bundled table of word pieces" in shown
+    assert "To use minilm: softcosine admin encode" in shown
     assert "as no texts are stored" in " ".join(run(*making, "--no-texts").split())
-    assert "gains" not in run(*making, "--encoder", "static")
+    assert "To use minilm" not in run(*making, "--encoder", "static")
     light.clear()
     light_encoder.cache_clear()
-    assert "It is not installed: pip install" in " ".join(run(*making).split())
+    assert "minilm is not installed: pip install" in " ".join(run(*making).split())

@@ -89,7 +89,8 @@ def test_near_duplicates_are_found_in_all_shards(run, both):
 def test_notes_say_why_nothing_was_found(run, both):
     shown = run("search", both[0], "tea", "--where", "nothing=1")
     assert "No document has the key 'nothing'." in shown
-    assert "No document has the key nothing" in run("search", both[0], "tea", "--sort", "nothing")
+    shown = run("search", both[0], "tea", "--sort", "nothing", "--facet", "nothing")
+    assert "No document has the key 'nothing'; sort ignores it." in " ".join(shown.split())
 
 
 def test_info_adds_the_shards_up(run, both):

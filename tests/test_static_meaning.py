@@ -213,9 +213,7 @@ def test_the_command_line_indexes_without_an_encoder(run, tmp_path):
     file = tmp_path / "docs.jsonl"
     file.write_text('{"id": "car", "text": "my car has a flat tire"}\n{"id": "b", "text": "tea"}\n')
     path = tmp_path / "x.index"
-    assert "Ranked by words and meaning, by a table of word pieces." in run(
-        "index", file, "-o", path, "--encoder", "static"
-    )
+    assert "table of word pieces" in run("index", file, "-o", path, "--encoder", "static")
     shown = " ".join(run("info", path).split())
     assert "static, 256 dimensions; 2 of 2 documents by the query table; weight 10 in" in shown
     found = json.loads(run("search", path, "automobile", "--json"))

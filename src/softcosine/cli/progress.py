@@ -65,7 +65,7 @@ class Reporter:
 
 @contextmanager
 def announcing_compilation() -> Iterator[None]:
-    """Announce the first compilation of a kernel on standard error, if that is a terminal."""
+    """Announce the first kernel ever compiled on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -77,7 +77,9 @@ def announcing_compilation() -> Iterator[None]:
     class Announcement(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             logger.removeHandler(self)
-            console(stderr=True).print("Compiling kernels, only once (about 10 s) ...", style="dim")
+            if getattr(record, "is_first", False):
+                text = "Compiling kernels; every command takes longer the first time ..."
+                console(stderr=True).print(text, style="dim")
 
     announcement = Announcement()
     logger.addHandler(announcement)

@@ -49,6 +49,10 @@ class DiskCache:
         """The folder that is written; None if there is none."""
         return None if self._writable is None else str(self._writable.cache_path)
 
+    def is_empty(self) -> bool:
+        """Whether no kernel of the same folder has been compiled."""
+        return self.cache_path is None or not any(Path(self.cache_path).glob("*.nbi"))
+
     def load_overload(self, signature: Any, context: Any) -> Any:
         """Return the code for a signature; None if it must be compiled.
 

@@ -53,8 +53,7 @@ class _Kernel:
         """Compile now, or load from the disk cache."""
         with self._lock:
             if self._compiled is None:
-                with install_listener("numba:compile", _Compilation(self._function)):
-                    self._compiled = self._compile()
+                self._compiled = self._compile()
             return self._compiled
 
     def _compile(self) -> Callable[..., Any]:
@@ -64,8 +63,9 @@ class _Kernel:
         cache = DiskCache(self._function)
         compiled._cache = cache
         try:
-            for signature in self._signatures:
-                compiled.compile(signature)
+            with install_listener("numba:compile", _Compilation(self._function, cache.is_empty())):
+                for signature in self._signatures:
+                    compiled.compile(signature)
         finally:
             cache.release()
         compiled.disable_compile()
@@ -75,15 +75,17 @@ class _Kernel:
 class _Compilation(Listener):  # type: ignore[misc]  # numba has no types
     """Logs the first real compilation of a function, not a load from the disk cache."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], is_first: bool) -> None:
         self._function = function
+        self._facts = {"is_first": is_first}  # whether no other kernel was compiled before
         self._logged = False
 
     def on_start(self, event: Event) -> None:
         # Other threads may compile meanwhile, and helpers are compiled within their kernel.
         if not self._logged and event.data["dispatcher"].py_func is self._function:
             self._logged = True
-            _logger.info("compiling %s.%s", self._function.__module__, self._function.__name__)
+            names = self._function.__module__, self._function.__name__
+            _logger.info("compiling %s.%s", *names, extra=self._facts)
 
     def on_end(self, event: Event) -> None:
         pass

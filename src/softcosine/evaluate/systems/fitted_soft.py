@@ -80,10 +80,9 @@ class FittedSoft:
     @property
     def note(self) -> str:
         """Note on the source of the similarities, and on what reads the documents."""
-        told, meaning = [] if self.similarities is None else [self.similarities.note], ""
-        if self.index.snapshot.meaning is not None:
-            meaning = "a bundled table." if self.model is None else self.model.note
-        return " ".join(filter(None, (*told, meaning and f"Documents are read by {meaning}")))
+        told = "" if self.similarities is None else self.similarities.note
+        spent = "" if self.model is None else self.model.note
+        return " ".join(filter(None, (told, self.index.snapshot.read_by, spent)))
 
     def ranked(self, queries: Documents, *, k: int) -> Ranked:
         """Return the `k` best documents for each query."""

@@ -346,14 +346,12 @@ class Snapshot:
         return f"{words.replace(' and', ',')} and meaning (by {by})"
 
     @property
-    def note(self) -> str:
-        """The source of the similarities, and what reads the documents."""
-        by = ""
+    def read_by(self) -> str:
+        """What gives the documents their meaning, in a sentence; empty for nothing."""
         if self.meaning is not None and not self.meaning.static:
-            by = f'Documents are encoded by {self.meaning.encoder}; encoder="static" is faster.'
-        elif self.meaning is not None and self.settings.language == "english":
-            by = TABLE
-        return f"{self.settings.note} {by}".strip()
+            return f'Documents are encoded by {self.meaning.encoder}; encoder="static" is faster.'
+        english = self.settings.language == "english"
+        return TABLE if self.meaning is not None and english else ""
 
     @property
     def meaning_record(self) -> dict[str, Any] | None:

@@ -163,7 +163,7 @@ class Searchable:
     @property
     def note(self) -> str:
         """A description of the source of the similarities, and of what reads the documents."""
-        return self._snapshot.note
+        return f"{self._snapshot.settings.note} {self._snapshot.read_by}".strip()
 
     @property
     def language(self) -> str | None:
