@@ -172,12 +172,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         find_data()
 
 
-@pytest.fixture(autouse=True)
-def _no_automatic_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def _no_automatic_encoder() -> Iterator[None]:
     """Let ``encoder="auto"`` take the bundled table: most tests are about words."""
     from softcosine.index import encoding
 
-    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", -1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encoding, "FEW_DOCUMENTS", -1)
+        yield
 
 
 @pytest.fixture

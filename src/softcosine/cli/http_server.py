@@ -17,13 +17,14 @@ from softcosine.cli.derived import option
 from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import print_json, printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.index.defaults import ENCODER
 
 if TYPE_CHECKING:
     from softcosine.cluster.opening import ShardOptions
     from softcosine.serve.process import Bind
     from softcosine.serve.settings import Limits
 
-_ENCODERS = ("static", "auto", "minilm", "none")
+_ENCODERS = ("auto", "static", "minilm", "none")
 _KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
 _KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.")]
 
@@ -131,9 +132,9 @@ def serve(
     log_queries: bool = option("--log-queries", "Log the texts of queries too.", False),
     encoder: str = option(
         "--encoder NAME",
-        "Encoder of new indexes, if a request names none: static (a bundled table of English word "
-        "pieces), auto, minilm or none.",
-        "static",
+        "Encoder of new indexes, if a request names none: auto, as of 'index', static (a bundled "
+        "table of English word pieces), minilm or none.",
+        ENCODER,
         *_ENCODERS,
     ),
 ) -> None:

@@ -181,7 +181,7 @@ class CreateBody(Body, frozen=True, kw_only=True):
     positions: bool | None = None
     keep_texts: bool = True
     encoder: Annotated[
-        Literal["static", "auto", "minilm", "none"] | UnsetType | None,
+        Literal["auto", "static", "minilm", "none"] | UnsetType | None,
         Meta(description="As in SoftIndex.create; without it, the default of the server."),
     ] = UNSET
     meaning: float | _Weights | None = None

@@ -99,7 +99,7 @@ class ServeSettings:
         sessions. By default ``.serve`` in the folder of indexes.
     shards : ShardOptions
         Where the shards of sharded indexes are searched.
-    encoder : {"static", "auto", "minilm", "none"} or None
+    encoder : {"auto", "static", "minilm", "none"} or None
         Of new indexes, if a request names none.
     """
 
