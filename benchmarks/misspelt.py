@@ -75,7 +75,8 @@ def main() -> None:
     for name in COLLECTIONS:
         judged = load(data_folder() / "questions" / name)
         assert isinstance(judged, RankingSet)
-        index = SoftIndex.from_texts(judged.documents.texts, ids=judged.documents.ids)
+        texts, ids = judged.documents.texts, judged.documents.ids
+        index = SoftIndex.from_texts(texts, ids=ids, encoder="static")
         written = judged.judged.texts
         random = np.random.default_rng(0)
         edited = [misspelt(text, random) for text in written]

@@ -118,7 +118,7 @@ def measured(texts: Sequence[str], runs: int) -> tuple[list[dict[str, Any]], dic
     ):
         here, url = Path(folder), f"s3://{storage.BUCKET}/index"
         local, kept, traffic = str(here / "index"), here / "kept", Traffic(front)
-        index = SoftIndex.create(local)
+        index = SoftIndex.create(local, encoder="static")
         with index.writer() as writer:
             writer.add_many([str(n) for n in range(len(texts))], texts)
         size = sum(one.stat().st_size for one in here.rglob("*") if one.is_file())

@@ -31,7 +31,7 @@ def built(folder: Path, n_docs: int) -> tuple[SoftIndex, ShardedIndex]:
     records.write_text("".join(lines), encoding="utf-8")
     plan = ShardPlan([records], docs_per_shard=-(-n_docs // SHARDS))
     plan.build(folder / "messages.shards")
-    one = SoftIndex.create(folder / "messages.index")
+    one = SoftIndex.create(folder / "messages.index", encoder="static")
     with one.writer(memory=None) as writer:  # numbers words as shards do
         writer.add_many([f"d{n}" for n in range(n_docs)], texts)
     return one, ShardedIndex.open(folder / "messages.shards")

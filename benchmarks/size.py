@@ -158,7 +158,7 @@ def digest() -> str:
 
     ids, texts = zip(*list(names())[:6000], strict=True)
     metadata = [{"n": len(text)} for text in texts]
-    index = SoftIndex.from_texts(texts, ids=ids, metadata=metadata)
+    index = SoftIndex.from_texts(texts, ids=ids, metadata=metadata, encoder="static")
     searches: list[dict[str, Any]] = [
         {}, {"ranking": "soft_cosine"}, {"ranking": "soft_bm25", "ask": "words"}, {"mmr": 0.5},
         {"ranking": "inner_product", "offset": 3}, {"sort": "-n", "k": 20},

@@ -28,7 +28,8 @@ _LEFT_OUT = frozenset(
 _FEWEST_ASKED, _MOST_CHARACTERS, _FEWEST_WORDS = 4, 160, 15
 
 WORDS = (
-    "cosine", "bm25", "soft:encoder=none", "soft", "soft:stop_words=english", "lsi", "expansion",
+    "cosine", "bm25", "soft:encoder=none", "soft:encoder=static",
+    "soft:encoder=static,stop_words=english", "lsi", "expansion",
 )  # fmt: skip
 MEANING = ("soft:encoder=minilm,ask=static", "soft:encoder=minilm,ask=encoder", "encoder")
 MEASURES = ("ndcg@10", "map", "recall@100")

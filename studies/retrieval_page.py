@@ -34,7 +34,7 @@ OTHERS = {
     "query expansion": "expansion",
     "soft cosine, untuned": "soft_cosine",
     WORDS: "soft:encoder=none",
-    DEFAULT: "soft",
+    DEFAULT: "soft:encoder=static",
 }
 DENSE = "all-MiniLM-L6-v2"
 HYBRID = f"BM25 + {DENSE}, asked each query"

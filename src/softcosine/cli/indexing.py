@@ -70,7 +70,7 @@ class Making(Sources):
     field: list[str] | None = option(
         "--field FIELD=WEIGHT",
         "Instead of --text: a text field with a score of its own, and the weight of that score, "
-        "such as title=2; repeatable.",
+        "such as title=0.5; repeatable.",
         None,
     )
     positions: bool = option(
@@ -178,7 +178,7 @@ def index(
 
       softcosine index faq.jsonl -o faq.index
       softcosine index items.csv -o items.index --id sku --text title --text body
-      softcosine index items.csv -o items.index --id sku --field title=2 --field body=1
+      softcosine index items.csv -o items.index --id sku --field title=0.5 --field body=1
       softcosine index notes/ -o notes.index
       softcosine index faq.jsonl -o faq.index --source english --source synonyms.txt
       softcosine index faq.jsonl -o faq.index --similarity faq.matrix
@@ -202,7 +202,7 @@ def index(
     here ('admin encode' does it later, too). By default (auto), minilm reads documents in English
     if it is installed and they are at most 5,000 with 500,000 word pieces; else a bundled table of
     word pieces gives them coordinates (static). The index stores the choice, which later documents
-    do not change. none leaves meaning out.
+    do not change. none leaves meaning out. --meaning and --encoder-cache are for either choice.
 
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.

@@ -80,12 +80,12 @@ def checked_fields(fields: Any) -> tuple[Field, ...]:
     except TypeError as error:
         raise InvalidInputError(
             f"fields is {fields!r}; pass a mapping of names to weights, such as "
-            '{"title": 2, "body": 1}.'
+            '{"title": 0.5, "body": 1}.'
         ) from error
     if isinstance(fields, str | set | frozenset) or not checked:
         raise InvalidInputError(
             f"fields is {fields!r}; pass names with their weights, in order, such as "
-            '{"title": 2, "body": 1}.'
+            '{"title": 0.5, "body": 1}.'
         )
     if len({one.name for one in checked}) < len(checked):
         raise InvalidInputError(f"fields is {fields!r}; the names must be distinct.")

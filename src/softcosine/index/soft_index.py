@@ -98,7 +98,7 @@ class SoftIndex(Searchable):
             Read once. Token lists are indexed as they are. With `fields`, each text is a mapping
             of field names to strings; missing fields are empty.
         fields : mapping of str to float, or iterable of str, optional
-            Field names and their weights, such as ``{"title": 2, "body": 1}``. The score of a
+            Field names and their weights, such as ``{"title": 0.5, "body": 1}``. The score of a
             document is the weighted sum of its field scores. Each field is a space with its own
             statistics; all fields share one S. The stored text is that of all fields, one a line.
         ids : iterable of str, optional
@@ -189,7 +189,7 @@ class SoftIndex(Searchable):
             left out.
         **options
             Other parameters of `from_texts`, such as ``source=``, or
-            ``fields={"title": 2, "body": 1}`` for the weights of several text columns.
+            ``fields={"title": 0.5, "body": 1}`` for the weights of several text columns.
 
         Raises
         ------
@@ -349,14 +349,14 @@ class SoftIndex(Searchable):
         encoder : str, object with ``encode``, or None
             Reads every document once, so that searches also rank by meaning; see ``ask`` of
             `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English; see
-            `softcosine.encoders.loading.load_encoder`. The default,
-            ``"static"``, needs no encoder: documents are sums over the bundled table of English
-            word pieces, which gains less; only if the first texts are English, and unless
-            `meaning` is given, in rankings by BM25 and without `plain` and `S`. ``"auto"`` is
-            ``"minilm"`` in its place if that is installed and the first commit has at most 5,000
-            documents of 500,000 word pieces, stored. None or ``"none"``: words alone. A tuple of
-            two encoders is one for documents and one of the same space for queries, such as a
-            smaller one.
+            `softcosine.encoders.loading.load_encoder`. The default, ``"auto"``, is that if it is
+            installed and the first commit has at most 5,000 documents of 500,000 word pieces,
+            stored, which takes up to about a minute; else ``"static"``, which needs no encoder:
+            documents are sums over the bundled table of English word pieces, which gains less.
+            Both only if the first texts are English, and unless `meaning` is given, in rankings by
+            BM25 and without `plain` and `S`; `note` names the choice. None or ``"none"``: words alone.
+            A tuple of two encoders is one for documents and one of the same space for queries, such
+            as a smaller one.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace, path or int, optional
