@@ -176,7 +176,7 @@ def test_the_command_line_chooses_and_says_what_else_there_is(light, run, tmp_pa
     file, path = tmp_path / "docs.txt", tmp_path / "x.index"
     file.write_text("\n".join(TEXTS))
     making = ("index", file, "-o", path, "--overwrite")
-    assert f"Documents are encoded by {MINILM}" in " ".join(run(*making).split())
+    assert f"Encoded 3 documents by {MINILM}." in run(*making)
     assert "meaning (by all-MiniLM-L6-v2)" in " ".join(run("info", path).split())
     record = json.loads(run(*making, "--encoder", "static", "--json"))
     assert record["meaning"]["encoder"] == "static"

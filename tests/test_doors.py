@@ -1,4 +1,4 @@
-"""The same file and question through every door: the same hits, by the encoder that is installed."""
+"""The same file and question through every door: the same hits, by the installed encoder."""
 
 from __future__ import annotations
 

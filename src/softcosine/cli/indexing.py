@@ -261,23 +261,26 @@ def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: 
     if is_sharded(output):
         shards = ShardsManifest.read(output)
         encoded, n_docs = None, shards.n_docs
-    note = made.note if n_terms or not n_docs else f"{made.note} {_NO_WORDS}".lstrip()
+    notes = [made.snapshot.settings.note, _NO_WORDS if n_docs and not n_terms else ""]
+    note, ranked, gain = " ".join(filter(None, notes)), made.snapshot.read_by, ""
     seconds = time.perf_counter() - started
     facts = {
         "index": str(output), "documents": n_docs, "terms": n_terms, "epoch": made.epoch,
-        "bytes": n_bytes, "seconds": seconds, "note": note, "meaning": encoded,
+        "bytes": n_bytes, "seconds": seconds, "note": f"{note} {ranked}".strip(), "meaning": encoded,
         "list_use": wire(use), "types": columns.found,
     }  # fmt: skip
-    parts, gain = "", ""
+    parts = ""
     if shards is not None:
         facts["shards"], parts = shards.n_shards, f" in {counted(shards.n_shards, 'shard')}"
-    if auto and encoded is not None and encoded["encoder"] == STATIC:
+    if encoded is not None and encoded["encoder"] != STATIC:
+        ranked = f"Encoded {counted(encoded['encoded'], 'document')} by {encoded['encoder']}."
+    elif encoded is not None and auto:
         gain = better(made, str(output)) if made.language == "english" else ""
     print_result(
         facts, as_json,
         f"Indexed {counted(n_docs, 'document')}{parts} with {counted(n_terms, 'term')} in "
         f"{duration(seconds)}: {output} ({size(n_bytes)}).",
-        str(columns), note, gain, language_hint(note), "" if use is None else str(use),
+        ranked, gain, str(columns), note, language_hint(note), "" if use is None else str(use),
         f'Search it: softcosine search {output} "your words" --explain',
     )  # fmt: skip
 

@@ -30,6 +30,7 @@ from softcosine.cli.progress import Reporter
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.commands.evaluating import show_table
 from softcosine.evaluate.commands.judged import Judged
+from softcosine.index.defaults import ENCODER
 from softcosine.index.requests import ScoringOptions
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def tune(
     ] = None,
     language: Language = None,
     stemmer: Stemmer = None,
-    encoder: Encoder = "static",
+    encoder: Encoder = ENCODER,
     encoder_cache: EncoderCache = None,
     meaning_space: MeaningSpace = None,
     threads: Threads = None,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._validation import check_choice, check_whole
+from softcosine.encoders.loading import MINILM
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import check_measures, default_measures, measured
@@ -23,6 +24,8 @@ from softcosine.evaluate.tuning.settings import COSINES, Settings
 from softcosine.evaluate.tuning.space import Space, space_for
 from softcosine.evaluate.tuning.tuned import FoldChoice, TestScore, Trial, Tuned
 from softcosine.evaluate.tuning.workbench import Workbench
+from softcosine.index.defaults import ENCODER
+from softcosine.index.encoding import automatic_encoder
 from softcosine.index.requests import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
 from softcosine.similarity.source import TermSimilaritySource
@@ -89,7 +92,7 @@ def tune(
     random_state: int = 0,
     language: str | None = None,
     stemmer: str | None = None,
-    encoder: str | Encoder | None = STATIC,
+    encoder: str | Encoder | None = ENCODER,
     encoder_cache: str | Path | None = "auto",
     meaning_space: MeaningSpace | str | Path | None = None,
     ask: Ask | None = None,
@@ -135,9 +138,9 @@ def tune(
     stemmer : str, optional
         A language, or ``"none"``; default: that of the language.
     encoder : str, object with ``encode``, or None
-        Encoder of the documents; ``"static"`` as for an index, None for words alone. Unless words
-        alone rank, the search also chooses the weight of meaning; a text is encoded once, whatever
-        is tried.
+        Encoder of the documents; ``"auto"`` and ``"static"`` as for an index, None for words alone.
+        Unless words alone rank, the search also chooses the weight of meaning; a text is encoded
+        once, whatever is tried.
     encoder_cache : path, or "auto", optional
         File of encoded texts; ``"auto"`` for one in the user's data folder, None for none.
     meaning_space : MeaningSpace or path, optional
@@ -171,6 +174,11 @@ def tune(
     check_whole("budget", budget)
     _check_sources(sources)
     encoder = None if encoder == "none" else encoder
+    if encoder == ENCODER:
+        texts = dataset.documents.rows(background=dataset.background)
+        known = Settings(language=language or "auto").in_language_of(texts).language
+        automatic = known == "english" and meaning_space is None
+        encoder = MINILM if automatic and automatic_encoder(texts, len(texts)) else STATIC
     encoder_name = _name_of(encoder)
     if encoder_name is None and meaning_space is not None:
         raise InvalidInputError("meaning_space is of an encoder; add one, or leave it out.")
