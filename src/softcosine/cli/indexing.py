@@ -266,8 +266,8 @@ def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: 
     seconds = time.perf_counter() - started
     facts = {
         "index": str(output), "documents": n_docs, "terms": n_terms, "epoch": made.epoch,
-        "bytes": n_bytes, "seconds": seconds, "note": f"{note} {ranked}".strip(), "meaning": encoded,
-        "list_use": wire(use), "types": columns.found,
+        "bytes": n_bytes, "seconds": seconds, "note": f"{note} {ranked}".strip(),
+        "meaning": encoded, "list_use": wire(use), "types": columns.found,
     }  # fmt: skip
     parts = ""
     if shards is not None:
