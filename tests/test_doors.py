@@ -8,9 +8,7 @@ import json
 import pytest
 
 import softcosine as sc
-
-pytest.importorskip("softcosine_minilm", reason="needs the encoder, which is not installed")
-pytest.importorskip("onnxruntime", reason="needs the encoder, which is not installed")
+from conftest import need_framework
 
 ENTRIES = {
     "return": "How do I send something back? Print the label and drop the parcel at a post office.",
@@ -75,24 +73,27 @@ def over_http(path, file, run):
         return [pairs(index.search(question, k=K)) for question in QUESTIONS]
 
 
-def over_mcp(path, file, run):
+def talk(index, *calls):
+    """What the tools of an MCP server answer."""
     mcp = pytest.importorskip("mcp")
     from softcosine.mcp.server import mcp_server
 
+    async def answers():
+        async with mcp.Client(mcp_server({"faq": index}, writable=True)) as client:
+            return [(await client.call_tool(*call)).structured_content for call in calls]
+
+    return asyncio.run(answers())
+
+
+def over_mcp(path, file, run):
     documents = [{"id": id, "text": text} for id, text in ENTRIES.items()]
-
-    async def talk():
-        async with mcp.Client(mcp_server({"faq": sc.SoftIndex.create()}, writable=True)) as client:
-            await client.call_tool("add_documents", {"documents": documents})
-            asked = [{"query": question, "k": K} for question in QUESTIONS]
-            return [(await client.call_tool("search", one)).structured_content for one in asked]
-
-    answers = asyncio.run(talk())
+    asked = [("search", {"query": question, "k": K}) for question in QUESTIONS]
+    _, *answers = talk(sc.SoftIndex.create(), ("add_documents", {"documents": documents}), *asked)
     return [[(hit["id"], hit["score"]) for hit in one["hits"]] for one in answers]
 
 
 def by_langchain(path, file, run):
-    pytest.importorskip("langchain_core")
+    need_framework("langchain_core")
     from softcosine.integrations.langchain import SoftVectorStore
 
     store = SoftVectorStore.from_texts(list(ENTRIES.values()), ids=list(ENTRIES), fill=False)
@@ -101,7 +102,7 @@ def by_langchain(path, file, run):
 
 
 def by_haystack(path, file, run):
-    pytest.importorskip("haystack")
+    need_framework("haystack")
     from haystack import Document
 
     from softcosine.integrations.haystack import SoftDocumentStore
@@ -129,9 +130,12 @@ DOORS = [
 ]  # fmt: skip
 
 
+@pytest.mark.smoke
 @pytest.mark.usefixtures("automatic_encoder")
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_gives_the_same_hits_for_the_same_file_and_question(door, run, tmp_path):
+    pytest.importorskip("softcosine_minilm", reason="needs the encoder, which is not installed")
+    pytest.importorskip("onnxruntime", reason="needs the encoder, which is not installed")
     file = tmp_path / "faq.jsonl"
     records = [json.dumps({"id": id, "text": text}) for id, text in ENTRIES.items()]
     file.write_text("\n".join(records), "utf-8")
@@ -140,3 +144,40 @@ def test_every_door_gives_the_same_hits_for_the_same_file_and_question(door, run
     for found, answer in zip(door(tmp_path / "made", file, run), wanted, strict=True):
         assert [id for id, _ in found] == [id for id, _ in answer]
         assert [score for _, score in found] == pytest.approx([score for _, score in answer])
+
+
+NOTES = [
+    ({"where": {"lnag": "en"}}, "No document passes the filter. No document has the key 'lnag'"),
+    ({"where": {"n": {">": 9}}}, "No document passes the filter"),
+    ({"where": {"n": "9"}}, "No document passes the filter. 'n' is a number and is compared with "
+     "text; compare with a number, without quotation marks"),
+    ({"sort": "-nn"}, "No document has the key 'nn'; sort ignores it"),
+    ({"facets": ["n", "nn"]}, "No document has the key 'nn'; facets ignores it"),
+    ({"sort": "n", "facets": ["n"], "where": {"n": 1}}, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "note"), NOTES)
+def test_every_door_says_which_keys_no_document_has(options, note, run, tmp_path):
+    testing = pytest.importorskip("starlette.testclient")
+    from serve_answers import bridge
+    from softcosine.serve import ServeSettings, create_app
+
+    index = sc.SoftIndex.from_texts(["green tea", "a cup of tea"], metadata=[{"n": 1}, {"n": 2}])
+    index.save(tmp_path / "faq")
+    assert index.search("tea", **options).note == note
+    (found,) = talk(index, ("search", {"query": "tea", **options}))
+    assert found["note"] == note
+    given = [("--where", json.dumps(options["where"]))] if "where" in options else []
+    given += [("--sort", options["sort"])] if "sort" in options else []
+    given += [("--facet", key) for key in options.get("facets", ())]
+    asked = ("search", tmp_path / "faq", "tea", *(word for pair in given for word in pair))
+    assert json.loads(run(*asked, "--json"))["note"] == note
+    assert note in " ".join(run(*asked).split())
+    with testing.TestClient(create_app(ServeSettings(tmp_path))) as server:
+        remote = sc.Client("http://server", transport=bridge(server)).index("faq")
+        assert remote.search("tea", **options).note == note
+    if "where" in options:
+        assert index.similar("0", where=options["where"]).note == note
+        (found,) = talk(index, ("similar", {"id": "0", "where": options["where"]}))
+        assert found["note"] == note

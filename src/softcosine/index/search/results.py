@@ -170,7 +170,9 @@ class Hits(_Rows[Hit]):
         Shards of a sharded index that did not answer within its ``timeout``: their documents are
         missing.
     note : str
-        What the hits have in common with the query, if no document has a word of it; else empty.
+        What the hits have in common with the query if no document has a word of it, why there are
+        none, such as a filter that no document passes, and keys of ``sort`` and ``facets`` that no
+        document has; else empty.
     """
 
     query: str
