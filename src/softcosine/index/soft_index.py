@@ -280,7 +280,8 @@ class SoftIndex(Searchable):
 
     def with_note(self, note: str) -> Self:
         """Return the same index with another `note`."""
-        return self._like(self._snapshot.changed(note=note))
+        own = note.removesuffix(self._snapshot.read_by).rstrip()  # which `note` says beside it
+        return self._like(self._snapshot.changed(note=own))
 
     def _like(self, snapshot: Snapshot) -> Self:
         """Return an index in memory with the encoder of this one."""
