@@ -36,6 +36,7 @@ def follow_python(block: str, names: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.usefixtures("automatic_encoder")
 def test_a_tutorial_does_what_it_says(page, tmp_path, monkeypatch, capsys):
     pytest.importorskip("softcosine_minilm")
     pytest.importorskip("onnxruntime")
