@@ -132,7 +132,7 @@ def test_a_cache_is_of_the_encoder_that_may_be_chosen(light, run, tmp_path, monk
     by_table = sc.SoftIndex.from_texts(TEXTS, encoder_cache=cache)
     assert hits(by_table) == hits(sc.SoftIndex.from_texts(TEXTS, encoder="static"))
     told = run(
-        "index", file, "-o", path, "--overwrite", "--plain", "--encoder-cache", cache, code=1
+        "index", file, "-o", path, "--overwrite", "--plain", "--encoder-cache", cache, code=2
     )
     assert "are for an index with an encoder" in told
 

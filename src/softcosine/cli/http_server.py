@@ -17,7 +17,6 @@ from softcosine.cli.derived import option
 from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import print_json, printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.index.defaults import ENCODER
 
 if TYPE_CHECKING:
     from softcosine.cluster.opening import ShardOptions
@@ -134,7 +133,7 @@ def serve(
         "--encoder NAME",
         "Encoder of new indexes, if a request names none: auto, as of 'index', static (a bundled "
         "table of English word pieces), minilm or none.",
-        ENCODER,
+        "auto",
         *_ENCODERS,
     ),
 ) -> None:

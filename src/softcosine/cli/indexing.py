@@ -42,7 +42,6 @@ from softcosine.cli.reading import Types, fields_named, types_named
 from softcosine.cli.saved_matrix import SavedMatrix
 from softcosine.cli.vocabularies import number_in, rules_of
 from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import ENCODER
 from softcosine.index.wire import wire
 
 _NO_WORDS = (
@@ -99,7 +98,7 @@ class Making(Sources):
         None, "cli.output:RANKINGS",
     )  # fmt: skip
     min_df: MinDf = None
-    encoder: Encoder = ENCODER
+    encoder: Encoder = "auto"
     encoder_cache: EncoderCache = None
     meaning: Meaning = None
     meaning_space: MeaningSpace = None
@@ -141,7 +140,7 @@ class Making(Sources):
             dropped = None if chosen.stop_words is None else self.language
             chosen = chosen.changed(language=self.language, stop_words=dropped)
         encoder = None if self.encoder == "none" else self.encoder
-        if encoder == ENCODER:
+        if encoder == "auto":
             encoder = chosen.encoder if chosen.meaning != 0 else None
         return {
             **self.settings(),
@@ -222,7 +221,7 @@ def index(
         if making.stemmer is not None:
             matrix.check_stemmer(None if making.stemmer == "none" else making.stemmer, "--stemmer")
         own["analyzer"] = matrix.analyzer or own["analyzer"]
-        own["encoder"] = None if making.encoder == ENCODER else own["encoder"]
+        own["encoder"] = None if making.encoder == "auto" else own["encoder"]
     whole = memory is None and "snos" in own["similarity"].names
     started, columns = time.perf_counter(), Types(types_named(reading.types))
     weights = own["fields"]
@@ -236,7 +235,7 @@ def index(
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
-    _show(output, started, columns, as_json, auto=making.encoder == ENCODER)
+    _show(output, started, columns, as_json, auto=making.encoder == "auto")
 
 
 def field_weights(given: list[str] | None) -> dict[str, float] | None:
@@ -334,5 +333,5 @@ def build_shards(
     )  # fmt: skip
     with Reporter() as report, saying_how_to_go_on(output):
         planned.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)
-    auto = making.encoder == ENCODER
+    auto = making.encoder == "auto"
     _show(output, started, Types(found=planned.types_), as_json, auto=auto)

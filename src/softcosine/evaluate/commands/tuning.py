@@ -30,7 +30,6 @@ from softcosine.cli.progress import Reporter
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.commands.evaluating import show_table
 from softcosine.evaluate.commands.judged import Judged
-from softcosine.index.defaults import ENCODER
 from softcosine.index.requests import ScoringOptions
 
 if TYPE_CHECKING:
@@ -138,7 +137,7 @@ def tune(
     ] = None,
     language: Language = None,
     stemmer: Stemmer = None,
-    encoder: Encoder = ENCODER,
+    encoder: Encoder = "auto",
     encoder_cache: EncoderCache = None,
     meaning_space: MeaningSpace = None,
     threads: Threads = None,
