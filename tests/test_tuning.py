@@ -435,7 +435,7 @@ def test_with_an_encoder_the_weight_of_meaning_is_chosen_and_a_text_is_read_once
 
 def test_by_default_the_search_starts_as_an_index_of_the_language_and_tries_words_alone():
     space = {**SMALL, "ranking": ["soft_tf_bm25"]}
-    found = small(judged_set(), space=space, encoder="static", budget=20)
+    found = small(judged_set(), space=space, encoder="auto", budget=20)
     default = found.default.settings
     assert (default.ranking, default.encoder, default.meaning) == ("soft_tf_bm25", "static", 10.0)
     assert {0.0, 5.0, 20.0} < {trial.settings.meaning for trial in found.trials}
@@ -443,6 +443,16 @@ def test_by_default_the_search_starts_as_an_index_of_the_language_and_tries_word
     assert "meaning=10" in default.spec()
     assert "encoder=none" in default.changed(encoder=None, meaning=None).spec()
     german = small(judged_set(), encoder="static", language="german", space=None, budget=1)
+    assert german.default.settings.encoder is None
+
+
+def test_the_search_starts_from_the_encoder_that_an_index_would_take(automatic_encoder):
+    pytest.importorskip("softcosine_minilm")
+    pytest.importorskip("onnxruntime")
+    options = {"encoder": "auto", "encoder_cache": None, "budget": 1}
+    default = small(judged_set(), **options).default.settings
+    assert (default.encoder, default.meaning) == ("all-MiniLM-L6-v2", 40.0)
+    german = small(judged_set(), language="german", space=None, **options)
     assert german.default.settings.encoder is None
 
 
