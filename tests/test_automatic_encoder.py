@@ -129,8 +129,15 @@ def test_a_cache_is_of_the_encoder_that_may_be_chosen(light, run, tmp_path, monk
     found = [score for _, score in hits(sc.SoftIndex.open(path))]
     assert found == [score for _, score in hits(sc.SoftIndex.from_texts(TEXTS))]
     monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
-    by_table = sc.SoftIndex.from_texts(TEXTS, encoder_cache=cache)
-    assert hits(by_table) == hits(sc.SoftIndex.from_texts(TEXTS, encoder="static"))
+    for place in (None, tmp_path / "y.index"):
+        by_table = sc.SoftIndex.create(place, encoder_cache=cache)
+        named = sc.SoftIndex.create(encoder="static")
+        for texts in (TEXTS, ["the sun rises in the morning"]):  # two commits
+            for index in (by_table, named):
+                with index.writer() as writer:
+                    writer.add_many([text[:9] for text in texts], texts)
+            assert hits(by_table) == hits(named)
+    assert light[MINILM].texts.count("the sun rises in the morning") == 0
     told = run(
         "index", file, "-o", path, "--overwrite", "--plain", "--encoder-cache", cache, code=2
     )

@@ -196,7 +196,7 @@ def query_encoding(
         return None
     note = ""
     if space.static:
-        if ask == "encoder" or encoder is not None:
+        if ask == "encoder":
             raise InvalidInputError(
                 "no encoder has read the documents of this index, so that none can read queries; "
                 'use ask="static" or ask="words", or let one read them: softcosine admin encode '

@@ -364,7 +364,6 @@ class PendingCommit:
 
             self.encode(bundled_meaning(), {**MEANING_WEIGHTS, **given})
         else:
-            self._encoder.encoder = None
             weights = {**AUTOMATIC_WEIGHTS, **given}
             self.settings = replace(self.settings, meaning_weights=weights, undecided=False)
 
