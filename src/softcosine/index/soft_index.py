@@ -356,8 +356,8 @@ class SoftIndex(Searchable):
             documents are sums over the bundled table of English word pieces, which gains less.
             Both only if the first texts are English, and unless `meaning` is given, in rankings by
             BM25 and without `plain` and `S`; `note` names the choice. None or ``"none"``: words
-            alone. A tuple of two encoders is one for documents and one of the same space for queries, such
-            as a smaller one.
+            alone. A tuple of two encoders is one for documents and one of the same space for
+            queries, such as a smaller one.
         encoder_cache : path, optional
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace, path or int, optional
