@@ -133,8 +133,8 @@ def test_the_columns_that_made_an_index_are_those_of_later_files(run, tmp_path, 
     run("add", path, table("b.csv", "b,How to send?,By parcel,other,2", "a,Why?,No,other,3"))
     documents = opened(path).get(["a", "b"])
     assert {one.id: (one.text, one.metadata) for one in documents} == {
-        "a": ("Why?\nNo", {"text": "other", "n": 3}),
-        "b": ("How to send?\nBy parcel", {"text": "other", "n": 2}),
+        "a": ("Why?\nNo", {"title": "Why?", "text": "other", "n": 3}),
+        "b": ("How to send?\nBy parcel", {"title": "How to send?", "text": "other", "n": 2}),
     }
     run("add", path, table("c.csv", "c,How?,So,tea,2"), "--id", "answer", "--text", "text")
     assert opened(path).get(["So"])[0].text == "tea"
