@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
@@ -59,6 +60,8 @@ class OnnxEncoder:
         self.dimensions, self.max_tokens = files.dimensions, files.max_tokens
         self.languages, self.prompts = files.languages, files.prompts
         self._threads = threads
+        # From 1.29 on its import writes a device id, and events are sent ten seconds later.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         try:
             import onnxruntime
             from tokenizers import Tokenizer

@@ -7,6 +7,7 @@ threads; searches release the interpreter lock.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Mapping
 from datetime import datetime
 from functools import wraps
@@ -16,6 +17,8 @@ from typing import Any, ParamSpec, Self, TypeVar
 from softcosine import SoftIndex, Where
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
+# Read by the first import of Haystack, which writes an id of the user.
+os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
 try:
     from haystack import Document, component, default_from_dict, default_to_dict
     from haystack.document_stores.errors import DuplicateDocumentError
