@@ -6,12 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import traceback
 from threading import Event
 
 import numpy as np
 import pytest
 
-from killing import ended
+from killing import ended, within
+from sharded import built
+from softcosine.cluster.sharded_index import ShardedIndex
+from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
@@ -170,3 +174,60 @@ def test_an_interrupted_or_killed_writer_leaves_the_last_commit(folder, sent):
         writer.add("f", "tea")
     assert list(SoftIndex.open(folder)) == list("abcdef")
     check_index(Store.open(folder))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+@pytest.mark.parametrize("kind", ["folder", "memory", "shards"])
+@pytest.mark.parametrize("n_before", [0, 1, 5])
+def test_a_writer_of_the_parent_refuses_to_write_and_readers_go_on(tmp_path, kind, n_before):
+    """With nothing, with buffered and with written documents at the fork."""
+    if kind == "shards":
+        built(tmp_path / "x", ["tea"] * 4, n_shards=2, plain=True, encoder=None)
+        index = ShardedIndex.open(tmp_path / "x")
+    else:
+        index = SoftIndex.create(tmp_path / "x" if kind == "folder" else None, plain=True)
+        with index.writer() as writer:
+            writer.add_many(list("0123"), ["tea"] * 4)
+    ids = [hit.id for hit in index.search("tea")]  # starts the threads of the shards
+    writer = index.writer(memory=1 << 16)
+    writer.add_many(map(str, range(4, 4 + n_before)), ["tea pot" * 1000] * n_before)
+
+    def child():
+        for change in (
+            lambda: writer.add("x", "tea"), lambda: writer.add_many(["x"], ["tea"]),
+            writer.commit, writer.rollback, lambda: writer.delete("0"), writer.merge,
+            lambda: writer.delete(where={}), lambda: writer.update_metadata("0", {"n": 1}),
+            lambda: writer.n_docs, lambda: writer.remember("k", 1), lambda: writer.__exit__(None),
+        ):  # fmt: skip
+            with pytest.raises(InvalidInputError, match="forked from"):
+                change()
+        writer.close()
+        assert [hit.id for hit in index.search("tea")] == ids
+        if kind == "memory":  # a copy of its own
+            with index.writer(timeout=0) as own:
+                own.add("own", "tea")
+            assert len(index) == 5
+            return
+        with pytest.raises(IndexLockedError):
+            index.writer(timeout=0)
+
+    in_child(child)
+    writer.commit()
+    writer.close()
+    assert len(index) == 4 + n_before
+    if kind != "memory":
+        in_child(lambda: index.writer(timeout=0).close())
+
+
+def in_child(action):
+    """Do something in a forked process; its errors are said."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with within(WAIT):
+                action()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0

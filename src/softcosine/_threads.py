@@ -197,7 +197,7 @@ class Background:
 
     def wait(self) -> BaseException | None:
         """Wait for the last task; return its error, once. An interrupt leaves the task running."""
-        if self._task is None or self._pid != os.getpid():  # threads do not survive a fork
+        if self._task is None:
             return None
         wait([self._task])
         task, self._task = self._task, None
@@ -205,9 +205,10 @@ class Background:
 
     def close(self) -> None:
         """Wait for the last task, and end the thread."""
-        self.wait()
-        if self._pool is not None and self._pid == os.getpid():
-            self._pool.shutdown()
+        if self._pid == os.getpid():  # threads do not survive a fork
+            self.wait()
+            if self._pool is not None:
+                self._pool.shutdown()
 
 
 def for_each_chunk(work: Callable[[int, int], None], n_rows: int, *, chunk: int) -> None:

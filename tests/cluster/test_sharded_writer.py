@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
+import random
 import shutil
+import threading
+import time
 from collections import Counter
 
 import pytest
 
-from killing import Victims
+from killing import Victims, within
 from sharded import built
 from softcosine.cluster.manifest import ShardsManifest, shard_folder
 from softcosine.cluster.ownership import owners_of
@@ -246,3 +250,113 @@ def test_killed_writers_leave_the_same_commit_in_all_shards(path):
         assert now in (last, last + 12)
         assert list(found(path)) == list(range(now))
         last = now
+
+
+def ended_at_one_of_two_commits(path, writer):
+    """Whether the interrupted commit of a document of each shard stands; all shards agree."""
+    writer.close()
+    n_docs = len(found(path))
+    assert n_docs in (20, 26)
+    with ShardedWriter(path, timeout=0) as again:
+        again.add("after", "green tea")
+    assert len(found(path)) == n_docs + 1
+    assert not list(path.glob("shard-*/manifest.json.new"))
+    return n_docs == 26
+
+
+def changed(path):
+    """A writer with changes of all shards."""
+    writer = ShardedWriter(path, merge=None)
+    for number in range(6):
+        writer.add(f"n{number}", "green tea")
+    assert len(writer._writers) == 3
+    return writer
+
+
+@pytest.mark.parametrize("n_started", [1, 2, 3])
+def test_an_interrupt_while_shards_start_to_commit_commits_nothing(path, monkeypatch, n_started):
+    start, started = threading.Thread.start, []
+
+    def interrupted(thread):
+        start(thread)
+        if threading.current_thread() is threading.main_thread():
+            started.append(thread)
+            if len(started) == n_started:
+                raise KeyboardInterrupt
+
+    writer = changed(path)
+    with monkeypatch.context() as patched, within(30):
+        patched.setattr(threading.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer.commit()
+    assert not any(thread.is_alive() for thread in started)
+    assert ended_at_one_of_two_commits(path, writer) in (
+        {False} if n_started < 3 else {True, False}
+    )
+
+
+def test_an_interrupt_while_the_commit_is_published_leaves_it_whole(path, monkeypatch):
+    write, waiting = ShardsManifest.write, threading.Event()
+
+    def interrupted(manifest, *arguments):
+        written = write(manifest, *arguments)
+        _thread.interrupt_main()
+        waiting.wait(0.2)  # until the main thread waits to stop the shards
+        return written
+
+    writer, seen = changed(path), []
+    writer._on_commit = lambda: seen.append(len(found(path)))
+    with monkeypatch.context() as patched, within(30):
+        patched.setattr(ShardsManifest, "write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer.commit()
+    assert seen == [26]
+    assert ended_at_one_of_two_commits(path, writer)
+
+
+def test_an_interrupt_at_any_moment_ends_a_commit_of_shards(tmp_path):
+    made(tmp_path / "before.shards")
+    standing, random_ = Counter(), random.Random(3)
+    for turn in range(40):
+        path = shutil.copytree(
+            tmp_path / "before.shards", tmp_path / f"{turn}.shards", symlinks=True
+        )
+        writer = changed(path)
+        timer = threading.Timer(random_.uniform(0, 0.06), _thread.interrupt_main)
+        with within(30):
+            timer.start()
+            try:
+                writer.commit()
+                timer.join()
+                time.sleep(0.01)  # until the interrupt comes
+            except KeyboardInterrupt:
+                timer.join()
+        standing[ended_at_one_of_two_commits(path, writer)] += 1
+    assert len(standing) == 2
+
+
+def test_shards_that_prepare_a_commit_end_once_it_is_interrupted(path):
+    """The others stop at their next step, not when they have prepared theirs."""
+    writer, steps = changed(path), []
+    began, stopped = threading.Event(), threading.Event()
+
+    def progress(task, done, total):
+        began.set()
+        steps.append(task)
+        stopped.wait(30)
+
+    def interrupt():
+        began.wait(30)
+        _thread.interrupt_main()
+        while (awaiting := writer._awaiting) and not awaiting.broken:
+            time.sleep(0.001)
+        stopped.set()
+
+    writer._progress = progress
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with within(60), pytest.raises(KeyboardInterrupt):
+        writer.commit()
+    thread.join()
+    assert len(steps) <= 3  # one of each shard
+    assert not ended_at_one_of_two_commits(path, writer)

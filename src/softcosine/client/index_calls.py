@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, Unpack
 
@@ -70,7 +71,7 @@ class WriterCalls(Writing):
         self._path = path
         self._if_match = if_match
         self._lines: list[bytes] = []
-        self._open = True
+        self._process = os.getpid()
 
     def add(self, id: str, text: Text, metadata: Mapping[str, Any] | None = None) -> None:
         """Add a document, or replace the document with the same id."""
@@ -141,7 +142,7 @@ class WriterCalls(Writing):
     def close(self) -> None:
         """Drop the changes since the last commit, and take no more."""
         self._lines.clear()
-        self._open = False
+        self._process = 0
 
     def _collect(self, op: str, **change: Any) -> None:
         self._check_open()

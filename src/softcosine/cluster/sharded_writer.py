@@ -9,15 +9,15 @@ next writer renames what a crashed one announced.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from softcosine._progress import Report
+from softcosine._progress import Report, silent
 from softcosine._validation import check_flag
 from softcosine.cluster.manifest import ShardFacts, ShardsManifest
 from softcosine.cluster.ownership import owners_of
@@ -89,16 +89,18 @@ class ShardedWriter(Committing):
             raise
         self._next = self._manifest.next_number
         self._options: dict[str, Any] = {
-            "timeout": timeout, "merge": merge, "encoder": encoder, "progress": progress,
+            "timeout": timeout, "merge": merge, "encoder": encoder, "progress": self._report,
             "memory": memory and max(memory // self._manifest.n_shards, _LEAST_MEMORY),
         }  # fmt: skip
+        self._progress = progress or silent
         self._on_commit = on_commit
         self._writers: dict[int, IndexWriter] = {}
         self._awaiting: threading.Barrier | None = None  # where shards wait until all are ready
         self._announced: dict[int, ShardFacts] = {}
         self._failed: BaseException | None = None
+        self._decided = False  # whether the commit stands
         self._publishing = threading.Lock()
-        self._open = True
+        self._process = os.getpid()
 
     @property
     def n_docs(self) -> int:
@@ -174,36 +176,42 @@ class ShardedWriter(Committing):
         if refresh:
             self._refuse()
         before = self._manifest.checksum
-        self._announced, self._failed = {}, None
+        self._announced, self._failed, self._decided = {}, None, False
         awaiting = threading.Barrier(max(1, len(self._writers)), self._decide)
         self._awaiting = awaiting
+        errors = list[BaseException]()
 
         def commit(number: int) -> None:
             try:
-                self._writers[number].commit()
+                if not awaiting.broken:
+                    self._writers[number].commit()
+                if number not in self._announced:  # it has nothing to commit
+                    with suppress(threading.BrokenBarrierError):
+                        awaiting.wait()
             except BaseException as error:
+                errors.append(error)
                 if number not in self._announced:
                     self._fail(awaiting, error)
-                raise
-            if number not in self._announced:  # it has nothing to commit
-                with suppress(threading.BrokenBarrierError):
-                    awaiting.wait()
 
-        with ThreadPoolExecutor(max_workers=max(1, len(self._writers))) as pool:
-            committing = [pool.submit(commit, number) for number in self._writers]
-            try:
-                errors = [one.exception() for one in committing]
-            except BaseException as error:
-                self._fail(awaiting, error)
-                raise
+        threads = [threading.Thread(target=commit, args=(number,)) for number in self._writers]
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        except BaseException as error:  # Ctrl-C
+            errors.insert(0, error)
+            self._fail(awaiting, error)
+            for thread in threads:
+                if thread.ident is not None:  # one that starts later does nothing
+                    thread.join()
         self._awaiting = None
         try:
             if self._manifest.checksum != before and self._on_commit is not None:
                 self._on_commit()
         finally:
-            failed = sorted(filter(None, errors), key=lambda one: one.__cause__ is not None)
-            if failed:
-                raise failed[0]  # the one that made the others fail
+            if errors:  # first the one that made the others fail
+                raise min(errors, key=lambda error: error.__cause__ is not None)
 
     def rollback(self) -> None:
         """Undo all changes since the last commit."""
@@ -214,9 +222,9 @@ class ShardedWriter(Committing):
 
     def close(self) -> None:
         """Undo all changes since the last commit, and release the write locks."""
-        if not self._open:
+        if not self._process:
             return
-        self._open = False
+        self._process = 0
         try:
             for writer in self._writers.values():
                 writer.close()
@@ -247,9 +255,9 @@ class ShardedWriter(Committing):
             self._publish({number: facts})
             return
         self._announced[number] = facts
-        try:
+        with suppress(threading.BrokenBarrierError):
             self._awaiting.wait()
-        except threading.BrokenBarrierError:
+        if not self._decided:
             raise OSError(
                 f"nothing was committed, since a shard failed: {self._failed}"
             ) from self._failed
@@ -262,6 +270,13 @@ class ShardedWriter(Committing):
             except BaseException as error:
                 self._failed = error
                 raise
+        self._decided = True
+
+    def _report(self, task: str, done: int, total: int | None) -> None:
+        """Report what a shard does, and let it end once another failed."""
+        if self._awaiting is not None and self._awaiting.broken:
+            raise threading.BrokenBarrierError
+        self._progress(task, done, total)
 
     def _fail(self, awaiting: threading.Barrier, error: BaseException) -> None:
         """Let no shard commit, unless all have."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -60,12 +61,18 @@ class ThreadWorkers:
 
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = tuple(shards)
-        self._pool = ThreadPoolExecutor(_LATE * len(shards), "softcosine-shard")
+        self._start()
+
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._pool = ThreadPoolExecutor(_LATE * len(self._shards), "softcosine-shard")
 
     def scatter(
         self, method: str, calls: Mapping[int, Sequence[Any]], seconds: float | None
     ) -> dict[int, Any]:
         """Call a method of several shards at once; see `Workers`."""
+        if self._process != os.getpid():  # threads do not survive a fork
+            self._start()
         end = None if seconds is None else time.monotonic() + seconds
         threads = max(1, n_threads() // max(1, len(calls)))
 

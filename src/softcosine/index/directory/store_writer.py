@@ -26,7 +26,7 @@ from softcosine.index.directory.commit import (
     open_commit,
     patiently,
 )
-from softcosine.index.writer.lock import WriteLock
+from softcosine.index.writer.lock import FORKED, WriteLock
 from softcosine.storage import (
     MANIFEST,
     Folder,
@@ -314,7 +314,4 @@ class StoreWriter:
         if self._closed:
             raise InvalidInputError("this writer is closed; open another one.")
         if self._lock is not None and not self._lock.held:
-            raise InvalidInputError(
-                "this writer belongs to the process that this one was forked from; open another "
-                "one when that one is closed."
-            )
+            raise InvalidInputError(FORKED)

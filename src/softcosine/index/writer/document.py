@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from softcosine.errors import DuplicateIdError, InvalidInputError
 from softcosine.index.segment.documents import Documents
 from softcosine.index.segment.metadata_values import Default, metadata_json
+from softcosine.index.writer.lock import FORKED
 from softcosine.text.analyzer import checked_tokens, describe, shortened
 
 # So many characters and documents decide the language, whatever follows and however it is batched.
@@ -250,7 +252,7 @@ class IdTable:
 class Writing:
     """What writers of an index, of shards and of an index on a server have in common."""
 
-    _open = True
+    _process = 0  # the one that has the writer open; 0 after `close`
 
     def add(self, id: str, text: Any, metadata: Mapping[str, Any] | None = None) -> None:
         """Add a document, or replace the document with the same id."""
@@ -274,8 +276,10 @@ class Writing:
             self.add(id, text, own)
 
     def _check_open(self) -> None:
-        if not self._open:
+        if not self._process:
             raise InvalidInputError("this writer is closed; open another one.")
+        if self._process != os.getpid():
+            raise InvalidInputError(FORKED)
 
 
 class Committing(Writing):
@@ -294,7 +298,7 @@ class Committing(Writing):
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         try:
-            if kind is None and self._open:
+            if kind is None and self._process:
                 self.commit()
         finally:
             self.close()

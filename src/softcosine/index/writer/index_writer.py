@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -149,7 +150,7 @@ class IndexWriter(Committing):
         self._in_flight: dict[str, NewDocument] = {}
         self._failed = False  # whether the last attempt to write them failed
         self._background = Background(threads)
-        self._open = True
+        self._process = os.getpid()
         self._writer = directory.writing(timeout)
         try:
             self._pending = self._new_pending()
@@ -172,6 +173,7 @@ class IndexWriter(Committing):
     @property
     def vocabulary(self) -> Vocabulary:
         """The terms of all written documents; buffered documents may have more."""
+        self._check_open()
         self._settle()
         return self._pending.named()
 
@@ -566,8 +568,8 @@ class IndexWriter(Committing):
 
     def close(self) -> None:
         """Undo all changes since the last commit, and release the write lock."""
-        if self._open:
-            self._open = False
+        if self._process:
+            self._process = 0
             try:
                 self._background.close()
             finally:
@@ -653,5 +655,5 @@ class IndexWriter(Committing):
             raise InvalidInputError(
                 f"this index is frozen, so it cannot {what}: its scores would no longer be those "
                 "of the other indexes of its epoch. Thaw it first: writer.thaw(), or softcosine "
-                "refresh --thaw."
+                "admin refresh --thaw."
             )

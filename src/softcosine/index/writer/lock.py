@@ -19,6 +19,10 @@ from softcosine.errors import IndexLockedError
 WRITER_TIMEOUT = 10.0  # default of the seconds that a writer waits for another one
 
 LOCK_FILE = "write.lock"
+FORKED = (
+    "this writer belongs to the process that this one was forked from; open another one when that "
+    "one is closed."
+)
 _PAUSE = 0.02  # seconds between two attempts
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _LONGEST = 1000  # maximum number of bytes read from the file
