@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,12 +14,25 @@ from conftest import JIT
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.all_pairs import pair_documents
 from softcosine.index.near_duplicates.groups import find_groups
+from softcosine.index.soft_index import SoftIndex
 from test_all_pairs import many, matrix, parts_of, searched
+
+
+def fewer_of(parts, S):
+    """What compares some documents only, by number."""
+
+    def fewer(numbers):
+        own = [np.arange(part.segment.n_docs) + part.first for part in parts]
+        live = [np.isin(own, numbers) for own in own]
+        some = zip(parts, live, strict=True)
+        return pair_documents([replace(part, live=mask) for part, mask in some], S)
+
+    return fewer
 
 
 def found(parts, S, **options):
     """Groups as a list of (first, {other: similarity})."""
-    groups = find_groups(pair_documents(parts, S), **options)
+    groups = find_groups(pair_documents(parts, S), fewer_of(parts, S), **options)
     listed = [
         (group.first, dict(zip(group.others.tolist(), group.similarities.tolist(), strict=True)))
         for group in groups
@@ -103,11 +118,58 @@ def test_documents_without_near_duplicates_have_no_groups():
 @pytest.mark.parametrize("method", ["single", None, 1])
 def test_an_unknown_method_is_refused(method):
     S = matrix(np.eye(2))
+    parts = parts_of(np.eye(2), S)
     with pytest.raises(InvalidInputError, match="it must be one of components, leaders"):
-        find_groups(pair_documents(parts_of(np.eye(2), S), S), min_similarity=0.5, method=method)
+        find_groups(pair_documents(parts, S), fewer_of(parts, S), min_similarity=0.5, method=method)
 
 
 def test_groups_of_any_similarity_are_refused():
     S = matrix(np.eye(2))
+    parts = parts_of(np.eye(2), S)
     with pytest.raises(InvalidInputError, match="pass a number above 0"):
-        find_groups(pair_documents(parts_of(np.eye(2), S), S), min_similarity=0.0)
+        find_groups(pair_documents(parts, S), fewer_of(parts, S), min_similarity=0.0)
+
+
+@given(st.data())
+def test_groups_of_equal_documents_are_those_of_the_rules(data):
+    """Copies of a few documents in any order and segments; many similarities are just 1."""
+    collection = data.draw(strategies.collections(matrices=strategies.symmetric_matrices))
+    S, n = matrix(collection.S), collection.n_docs
+    rows = data.draw(st.lists(st.integers(0, n - 1), min_size=3, max_size=20)) if n else []
+    X = collection.counts[rows]
+    live = data.draw(st.none() | st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    parts = parts_of(
+        X, S, live=live, cuts=data.draw(st.sets(st.integers(0, len(rows)), max_size=2))
+    )
+    similarities = searched(parts, S)
+    bounds = sorted(s for s in similarities.values() if s > 0) or [1.0]
+    minimum = data.draw(st.sampled_from((0.5, 1.0, *bounds)))
+    assert found(parts, S, min_similarity=minimum) == components(similarities, minimum)
+    by_leaders = found(parts, S, min_similarity=minimum, method="leaders")
+    assert by_leaders == leaders(similarities, minimum)
+
+
+@pytest.mark.parametrize("by", ["words", "meaning", "both"])
+@pytest.mark.parametrize("method", ["components", "leaders"])
+def test_equal_texts_are_compared_once(by, method):
+    """Of each text the first and the last document; the groups are those of all pairs."""
+    texts = ["green tea", "black tea", "a flat tyre", "green tea pot"]
+    index = SoftIndex.from_texts([texts[number % 4] for number in range(4000)], encoder="static")
+    seen = []
+    options = {"min_similarity": 0.9, "by": by, "method": method}
+    groups = index.dedupe(progress=lambda done, total: seen.append(total), **options)
+    assert set(seen) == {8 * 7 // 2}
+    few = SoftIndex.from_texts([texts[number % 4] for number in range(8)], encoder="static")
+    expected = [
+        (
+            own.id,
+            {number for other in own.others for number in range(int(other.other) % 4, 4000, 4)},
+        )
+        for own in few.dedupe(**options)
+    ]
+    assert [(own.id, {int(other.other) for other in own.others}) for own in groups] == [
+        (first, {*numbers, *range(int(first), 4000, 4)} - {int(first)})
+        for first, numbers in expected
+    ]
+    score = next(pair.score for pair in index.pairs(by=by, k=1, min_similarity=0.9))
+    assert {other.score for other in groups[0].others if int(other.other) % 4 == 0} == {score}

@@ -13,7 +13,7 @@ those by words together with those by meaning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,10 @@ class DocumentsByMeaning:
         n = len(self.numbers)
         self.panels = [(first, min(first + _PANEL, n)) for first in range(0, n, _PANEL)]
         self._error = cosine_error(dimensions)
+
+    def keys(self) -> Iterator[bytes]:
+        """Yield the coordinates of each document; see `Comparison`."""
+        return (vector.tobytes() for vector in self._coordinates.vectors)
 
     def meet(self, panel: int, bars: Bars, scored: Scored) -> None:
         """Compare a panel; see `Comparison`."""
@@ -171,6 +175,10 @@ class DocumentsByBoth:
     def __init__(self, words: PairDocuments, meaning: DocumentsByMeaning) -> None:
         self._words, self._meaning = words, meaning
         self.numbers, self.panels, self.slack = words.numbers, words.panels, words.slack
+
+    def keys(self) -> Iterator[bytes]:
+        """Yield the keys of words and of meaning of each document; see `Comparison`."""
+        return map(bytes.__add__, self._meaning.keys(), self._words.keys())
 
     def meet(self, panel: int, bars: Bars, scored: Scored) -> None:
         """Compare a panel; see `Comparison`."""

@@ -126,6 +126,10 @@ class Comparison(ScoredDocuments, Protocol):
         """Factor of the thresholds."""
         ...
 
+    def keys(self) -> Iterator[bytes]:
+        """Yield a key for each document; all similarities of documents of one key are equal."""
+        ...
+
     def meet(self, panel: int, bars: Bars, scored: Scored) -> None:
         """Compare the documents of a panel with all later documents.
 
@@ -200,6 +204,13 @@ class PairDocuments:
             for begin, end in zip(self._bounds[:-1], self._bounds[1:], strict=True)
             for first in range(begin, end, PANEL)
         ]
+
+    def keys(self) -> Iterator[bytes]:
+        """Yield a key for each document, of its terms, values and factor; see `Comparison`."""
+        for part, chosen in zip(self.parts, self.chosen, strict=True):
+            for local in chosen.tolist():
+                arrays = (*part.coordinates(local, local + 1), part.ranking.factors[local])
+                yield b"".join(array.tobytes() for array in arrays)
 
     def meet(self, panel: int, bars: Bars, scored: Scored) -> None:
         """Compare a panel; see `Comparison`."""

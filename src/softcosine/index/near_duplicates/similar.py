@@ -139,8 +139,14 @@ def groups_of(
     """Return groups of near duplicates; see `SoftIndex.dedupe`."""
     documents = compared(snapshot, by)
     _check_reachable(snapshot, min_similarity, by)
+
+    def fewer(numbers: NDArray[np.int64]) -> Comparison:
+        live = np.zeros(sum(segment.n_docs for segment in snapshot.segments), bool)
+        live[numbers] = True
+        return compared(snapshot, by, allowed=np.split(live, snapshot.documents.firsts[1:]))
+
     groups = find_groups(
-        documents, min_similarity=min_similarity, method=method, threads=threads,
+        documents, fewer, min_similarity=min_similarity, method=method, threads=threads,
         progress=progress,
     )  # fmt: skip
     found, id = list[SimilarGroup](), snapshot.documents.id
