@@ -32,6 +32,7 @@ from softcosine.errors import (
 from softcosine.storage import folder as folders
 from softcosine.storage import manifest as manifests
 from softcosine.storage import (
+    naming_a_full_disk,
     open_folder,
     open_regular,
     replacement,
@@ -442,6 +443,13 @@ def test_a_full_disk_is_named_with_the_target(tmp_path, monkeypatch, error):
         written(tmp_path / "x")
     assert caught.value.filename == str(tmp_path / "x")
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("no index here"), OSError("it was stopped")])
+def test_an_error_without_a_number_does_not_blame_the_disk(tmp_path, error):
+    with pytest.raises(type(error)) as caught, naming_a_full_disk(tmp_path):
+        raise error
+    assert caught.value is error
 
 
 def test_an_error_of_the_temporary_name_names_the_target(tmp_path, monkeypatch):

@@ -108,6 +108,13 @@ def test_what_cannot_be_copied_leaves_nothing(folder, tmp_path):
         index.backup(tmp_path / "copy", verify=False)
 
 
+def test_a_missing_shard_is_named(folder, tmp_path):
+    shutil.rmtree(folder / "shard-0001")
+    with pytest.raises(FileNotFoundError, match=r"no index at .*shard-0001"):
+        back_up_shards(folder, tmp_path / "copy", links=False, verify=True, overwrite=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["big.shards"]
+
+
 def test_a_copy_from_a_url_can_be_changed(folder, tmp_path, monkeypatch):
     pytest.importorskip("fsspec")
     monkeypatch.setenv("SOFTCOSINE_CACHE", str(tmp_path / "cache"))

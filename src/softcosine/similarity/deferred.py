@@ -54,6 +54,6 @@ class Deferred(Generic[T]):
             except Exception as error:
                 raise CorruptIndexError(
                     f"a source cannot be built from what was saved ({error!r}); `softcosine "
-                    "check` tells whether a file has changed since."
+                    "admin check` tells whether a file has changed since."
                 ) from error
         return self._built
