@@ -208,10 +208,6 @@ def _in_order(
             progress(total - left * (left - 1) // 2, total)
         return result
 
-    if threads == 1:
-        for panel in panels:
-            yield counted(panel, meet(panel))
-        return
     with ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[_T]] = deque()
         try:

@@ -93,22 +93,20 @@ def find_groups(
         documents if chosen.all() else fewer(documents.numbers[chosen]),
         min_similarity=min_similarity, threads=threads, progress=progress,
     )  # fmt: skip
-    return METHODS[method](documents, _of_equals(documents.numbers, pairs, firsts, ends))
+    return METHODS[method](documents, _of_equals(documents.numbers, pairs, firsts))
 
 
 def _of_equals(
-    numbers: NDArray[np.int64],
-    pairs: Iterator[PairBlock],
-    firsts: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    numbers: NDArray[np.int64], pairs: Iterator[PairBlock], firsts: NDArray[np.int64]
 ) -> Iterator[_Pairs]:
     """Yield those pairs of all documents that decide the groups, by place.
 
     Similarities can depend, by rounding, on which document is earlier. So those of the first of
-    equal documents with the last of others are those of all of both. A pair of them yields the
-    first one with all others that are later, which no equal of it can lead before it, and all its
-    equals with the last of the others, which connect them where they are not similar enough to
-    themselves.
+    equal documents with the last of others are those of all of both. A pair yields its first
+    document with the later equals of its second, and the earlier equals of its first with its
+    second: these connect what all pairs connect, also equals that are not similar enough to
+    themselves. Leaders are the same, because no equal of a document leads before it, and the
+    first of equal similarities counts.
 
     Parameters
     ----------
@@ -116,20 +114,18 @@ def _of_equals(
         Of all documents.
     pairs : iterator of PairBlock
         Of the first and last ones of equal documents.
-    firsts, ends : ndarray of shape (n,), int64
-        Place of the first equal document; of the last one, for the first.
+    firsts : ndarray of shape (n,), int64
+        Place of the first equal document.
     """
     members = np.argsort(firsts, kind="stable")
     starts = running_sum(np.bincount(firsts, minlength=len(firsts)))
     for block in pairs:
         a, b = (np.searchsorted(numbers, n) for n in (block.first, block.second))
-        own = (firsts[a] == a) & (ends[firsts[b]] == b)
-        a, b, scores = a[own], b[own], block.similarities[own]
         of_b, at = slices(starts, firsts[b])
         of_a, before = slices(starts, firsts[a])
         first = np.concatenate([a[of_b], members[before]])
         second = np.concatenate([members[at], b[of_a]])
-        scores = np.concatenate([scores[of_b], scores[of_a]])
+        scores = np.concatenate([block.similarities[of_b], block.similarities[of_a]])
         order = np.lexsort((second, first))
         order = order[(first < second)[order]]
         yield first[order], second[order], scores[order]

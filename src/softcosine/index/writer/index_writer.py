@@ -173,7 +173,6 @@ class IndexWriter(Committing):
     @property
     def vocabulary(self) -> Vocabulary:
         """The terms of all written documents; buffered documents may have more."""
-        self._check_open()
         self._settle()
         return self._pending.named()
 
@@ -276,7 +275,6 @@ class IndexWriter(Committing):
         InvalidInputError
             If neither or both of `id` and `where` are given, or `where` is not a filter.
         """
-        self._check_open()
         self._settle()
         if (id is None) == (where is None):
             raise InvalidInputError("give the id of a document to delete, or a filter by where=.")
@@ -317,7 +315,6 @@ class IndexWriter(Committing):
         OSError
             If pending metadata fill the memory and cannot be written. The index does not change.
         """
-        self._check_open()
         self._settle()
         checked = checked_id(id)
         check_type(
@@ -387,7 +384,6 @@ class IndexWriter(Committing):
         ------
         InvalidInputError
         """
-        self._check_open()
         self._settle()
         if checked_weighting(weighting) != self._pending.settings.weighting:
             self._check_thawed("take other term weights")
@@ -550,7 +546,6 @@ class IndexWriter(Committing):
 
         Documents added while frozen do not match later terms until you add them again.
         """
-        self._check_open()
         self._settle()
         self._pending.freeze(False)
         return self.commit()
@@ -627,6 +622,7 @@ class IndexWriter(Committing):
 
     def _settle(self) -> None:
         """Wait until all documents in flight are written; if that failed, buffer them again."""
+        self._check_open()
         error = self._background.wait()
         documents, self._in_flight = self._in_flight, {}
         if error is None:
@@ -649,7 +645,6 @@ class IndexWriter(Committing):
         self._buffer, self._in_flight, self._size = {}, {}, 0
 
     def _check_thawed(self, what: str) -> None:
-        self._check_open()
         self._settle()
         if self._pending.settings.frozen:
             raise InvalidInputError(
