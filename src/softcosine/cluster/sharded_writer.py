@@ -180,6 +180,8 @@ class ShardedWriter(Committing):
         awaiting = threading.Barrier(max(1, len(self._writers)), self._decide)
         self._awaiting = awaiting
         errors = list[BaseException]()
+        # An interrupted `Thread.join` takes the thread for ended.
+        ended = {number: threading.Event() for number in self._writers}
 
         def commit(number: int) -> None:
             try:
@@ -190,28 +192,31 @@ class ShardedWriter(Committing):
                         awaiting.wait()
             except BaseException as error:
                 errors.append(error)
-                if number not in self._announced:
-                    self._fail(awaiting, error)
+                if number not in self._announced:  # none commits, unless all have announced
+                    self._failed = self._failed or error
+                    awaiting.abort()
+            finally:
+                ended[number].set()
 
-        threads = [threading.Thread(target=commit, args=(number,)) for number in self._writers]
+        threads = [threading.Thread(target=commit, args=(number,)) for number in ended]
         try:
             for thread in threads:
                 thread.start()
-            for thread in threads:
-                thread.join()
+            for event in ended.values():
+                event.wait()
         except BaseException as error:  # Ctrl-C
-            errors.insert(0, error)
-            self._fail(awaiting, error)
-            for thread in threads:
+            self._failed = error
+            awaiting.abort()
+            for thread, event in zip(threads, ended.values(), strict=True):
                 if thread.ident is not None:  # one that starts later does nothing
-                    thread.join()
+                    event.wait()
         self._awaiting = None
         try:
             if self._manifest.checksum != before and self._on_commit is not None:
                 self._on_commit()
         finally:
-            if errors:  # first the one that made the others fail
-                raise min(errors, key=lambda error: error.__cause__ is not None)
+            if failed := self._failed or next(iter(errors), None):
+                raise failed
 
     def rollback(self) -> None:
         """Undo all changes since the last commit."""
@@ -277,11 +282,6 @@ class ShardedWriter(Committing):
         if self._awaiting is not None and self._awaiting.broken:
             raise threading.BrokenBarrierError
         self._progress(task, done, total)
-
-    def _fail(self, awaiting: threading.Barrier, error: BaseException) -> None:
-        """Let no shard commit, unless all have."""
-        self._failed = self._failed or error
-        awaiting.abort()
 
     def _publish(self, announced: Mapping[int, ShardFacts]) -> None:
         """Write the manifest that names the announced commits."""
