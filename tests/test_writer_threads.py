@@ -197,7 +197,7 @@ def test_a_writer_of_the_parent_refuses_to_write_and_readers_go_on(tmp_path, kin
             lambda: writer.add("x", "tea"), lambda: writer.add_many(["x"], ["tea"]),
             writer.commit, writer.rollback, lambda: writer.delete("0"), writer.merge,
             lambda: writer.delete(where={}), lambda: writer.update_metadata("0", {"n": 1}),
-            lambda: writer.n_docs, lambda: writer.remember("k", 1), lambda: writer.__exit__(None),
+            lambda: writer.n_docs, lambda: writer.__exit__(None),
         ):  # fmt: skip
             with pytest.raises(InvalidInputError, match="forked from"):
                 change()

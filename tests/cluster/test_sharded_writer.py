@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import os
 import random
 import shutil
