@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from softcosine.errors import InvalidInputError
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
-from softcosine.text.words import MAX_WORD_LENGTH, find_words, normalize
+from softcosine.text.words import JOINED, MAX_WORD_LENGTH, find_words, normalize
 
 # Letters of many scripts, marks, digits, joiners, invisible and broken characters, side by side.
 TROUBLE = (
@@ -22,7 +22,7 @@ TROUBLE = (
     "\u00ad\u200b\u200c\u200d\ufeff\u0640\u0627\u0663\u0915\u094d\u0937\u3042\u30a2\u30fc\u3099"
     "\u6771\u4eac\u90fd\uff21\uff11\uff76\uff9e\u0e01\u0e31\u0e33\u0e55\u0e97\u1780\u17d2\u17a2"
     "\ud55c\u1100\u1161\u11a8\u0149\u1e9b\u0323\x00\x1c\x85\u00a0\u3000\ud800\U0001d400"
-    "\U00020000\U0001f600\u0344\u0345\u00a8\uff3f\u04b0\u0470"
+    "\ufe0f\u20e3\u2764\U0001f3fd\U0001f1e9\U000e0067/&\U00020000\U0001f600\u0344\u0345\u00a8\uff3f\u04b0\u0470"
 )
 texts = st.one_of(
     st.text(st.sampled_from(TROUBLE), max_size=30),
@@ -55,7 +55,14 @@ texts = st.one_of(
         ("ปี ๒๕๖๓", ["ปี", "๒๕๖๓"]),
         ("\u0301 \u0301a \ud800 \x00a\x00b", ["a", "a", "b"]),
         ("", []),
-        (" \n\t--- \U0001f600", []),
+        (" \n\t---", []),
+        ("hot\U0001f525 \u2764\ufe0f\u2764", ["hot", "\U0001f525", "\u2764", "\u2764"]),
+        ("\U0001f44d\U0001f3fd \U0001f44d", ["\U0001f44d", "\U0001f44d"]),  # a skin tone
+        (3 * "\U0001f1e9\U0001f1ea", 3 * ["\U0001f1e9\U0001f1ea"]),  # flags
+        ("\U0001f469\u200d\U0001f52cx", ["\U0001f469\u200d\U0001f52c", "x"]),  # woman scientist
+        ("1\ufe0f\u20e3 #\ufe0f\u20e3", ["1\u20e3", "#\u20e3"]),
+        ("\U0001f3f4\U000e0067\U000e007f", ["\U0001f3f4\U000e0067\U000e007f"]),
+        ("a \u2192 b \u00a9 \u20ac5 \u2122 \u2116", ["a", "b", "5", "tm", "no"]),
     ],
 )  # fmt: skip
 def test_words_follow_the_stated_rules(text, words):
@@ -137,6 +144,33 @@ def test_stemming_survives_surrogates_and_nul():
     assert Analyzer("english").terms(["ties", "\ud800ties", "ti\0es"])[:2] == ["tie", "\ud800ties"]
 
 
+@pytest.mark.parametrize(
+    ("text", "joined"),
+    [
+        ("anti-slip KX-9916 S.W.A.T. AT&T A/B", ["antislip", "kx9916", "swat", "att", "ab"]),
+        ("snake_case_name co\u2010op", ["snakecasename", "coop"]),
+        ("6204-2RS 10-pack", ["62042rs", "10pack"]),
+        ("\uff21\uff0d\uff22 \u6771\u4eac-A Ph.D. x--y x - y", ["ab", "phd"]),
+        ("10-20 2024-05-01 192.168.1.1 1/2in 1/2 3.5mm $5", []),
+        ("a.b.c.d.e", ["abcde"]),
+        ("a.b.c.d.e.f", []),  # an address
+        ("antidisestablish-mentarianism", []),  # 29 letters
+    ],
+)  # fmt: skip
+def test_joints_make_words_of_words(text, joined):
+    found = [term for term in Analyzer().terms(text) if term.startswith(JOINED)]
+    assert found == [JOINED + word for word in joined]
+    assert Analyzer(joints=False).terms(text) == Analyzer().words(text)
+
+
+def test_a_joined_word_follows_its_parts_and_is_no_part_of_ngrams():
+    analyzer = Analyzer("english", stop_words=["the"], max_ngram=2)
+    assert analyzer.terms("The-Tyres-repaired, cheap") == [
+        "tyre", "tyre repair", "repair", "repair cheap", f"{JOINED}thetyresrepair", "cheap",
+    ]  # fmt: skip
+    assert ("\u2060email", "\u2060emails") in analyzer.terms_and_words("e-mails")
+
+
 def test_ngrams_follow_the_word_they_begin_with():
     analyzer = Analyzer(max_ngram=3, stop_words=["of"])
     assert analyzer.terms("cup of green tea") == [
@@ -183,6 +217,9 @@ def test_settings_survive_storing():
     assert Analyzer.from_dict(analyzer.to_dict()) == analyzer
     assert pickle.loads(pickle.dumps(analyzer)) == analyzer
     assert hash(analyzer) == hash(Analyzer.from_dict(analyzer.to_dict()))
+    before = Analyzer("german", joints=False)
+    assert (before.to_dict()["rules"], analyzer.to_dict()["rules"]) == (1, 2)
+    assert Analyzer.from_dict(before.to_dict()) == before != Analyzer("german")
 
 
 def test_lemmas_come_before_the_stemmer():

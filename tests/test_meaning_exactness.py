@@ -78,7 +78,10 @@ def test_searches_agree_with_a_pass_over_all_documents(dimensions, ranking, weig
         unit = near / 64 + random.standard_normal(dimensions)
         terms = vectors[0].terms[:n_words].tolist() if n_words in (1, 2) else []
         third = float(np.float32(1 / 3))
-        every = tuple(((term, 1.0), ((term + 1) % N_TERMS, third)) for term in terms)
+        every = tuple(
+            (((term,), 1.0), (((term + 1) % N_TERMS, (term + 2) % N_TERMS), third))
+            for term in terms
+        )
         meaning = QueryMeaning(unit / np.linalg.norm(unit), weight, every)
         _, scores = best(searcher, vectors, meaning, k, 0.0, live)
         middle = scores[len(scores) // 2] if scores else 1.0

@@ -627,3 +627,100 @@ def test_a_list_of_texts_is_not_one_query():
         index.search(["flat tyre", "wheel"])
     assert len(index.search_batch(["flat tyre", "wheel"])) == 2
     assert index.search(["flat", "tyre"]).ids == index.search("flat tyre").ids
+
+
+def found(texts, query, **options):
+    """The texts that a search finds by words alone, the best first."""
+    positions = options.pop("positions", None)
+    index = SoftIndex.from_texts(texts, plain=True, language="none", positions=positions)
+    return [hit.text for hit in index.search(query, k=9, **options)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (["valve QX-771 brass", "valve QX-772 brass", "valve ZR-771 brass"], "QX771"),
+        (["valve QX771 brass", "valve QX 772 brass", "valve ZR 771 brass"], "qx-771"),
+        (["valve QX 771 brass", "valve QX772 brass", "valve ZR771 brass"], "QX.771 valve"),
+        (["6204-2RS", "6205-2RS", "6204-ZZ"], "62042rs"),
+        (["6204-2RS", "6205-2RS", "6204-ZZ"], "62042 RS"),
+        (["62042RS", "6205-2RS", "6204 ZZ"], "6204/2RS"),
+        (["fuse 16A glass", "fuse 10 A glass"], "16 A fuse"),
+        (["fuse 16 A glass", "fuse 10A glass"], "fuse 16A"),
+        (["bolt M8x40 zinc", "bolt M6 x 40 zinc", "bolt M8x50 zinc"], "M8 x 40"),
+        (["resistor 4k7", "4 resistors, 7 k"], "4 k7"),
+        (["the B.B.C. news", "the C.B.S. news", "b and c"], "bbc"),
+        (["a BSc degree", "a B.A. degree", "Sc fiction"], "B.Sc."),
+        (["a re-usable cup", "a usable cup", "re: cup"], "reusable"),
+        (["a reusable cup", "a usable cup", "a re: cup"], "re-usable cup"),
+        (["R&D budget", "D budget", "R budget"], "rd"),
+        (["the file user_name", "the user", "a name"], "username"),
+    ],
+)
+def test_words_are_found_with_other_joints(texts, query):
+    assert found(texts, query)[:1] == texts[:1]
+    best, *others = SoftIndex.from_texts(texts, plain=True, language="none").search(query, k=9)
+    assert all(other.score < best.score for other in others)
+    assert best.snippet.marks
+    assert {mark.kind for mark in best.snippet.marks} == {"exact"}
+
+
+def test_numbers_stay_what_they_are():
+    assert found(["15 mm", "1 5"], "5 mm") == ["15 mm", "1 5"]
+    for text, query in [
+        ("3.11", "311"), ("10-20", "1020"), ("2024-05-01", "20240501"), ("10.0.0.1", "10001"),
+        ("1 000", "1000"), ("1/2in", "12in"), ("5 mm", "15 mm bolt"[:2] + "0"),
+    ]:  # fmt: skip
+        assert found([text, "tea"], query) == []
+        assert found([query, "tea"], text) == []
+
+
+@pytest.mark.parametrize("positions", [True, False])
+def test_operators_and_phrases_take_other_joints(positions):
+    texts = ["a lamp of 60W here", "60 W, no lamp of it", "the anti-slip mat", "an antislip mat"]
+    for query, wanted in [
+        ('"lamp of 60 W"', {0}), ('"60W no"', {1}), ("+60W", {0, 1}), ('"60-W here"', {0}),
+        ('"antislip mat"', {2, 3}), ('"anti-slip mat"', {2, 3}), ("+antislip", {2, 3}),
+        ('lamp -"60 W"', set()), ('"the anti-slip mat"', {2}), ('"slip anti"', set()),
+    ]:  # fmt: skip
+        assert set(found(texts, query, syntax=True, positions=positions)) == {
+            texts[number] for number in wanted
+        }
+
+
+def test_joined_words_change_no_score_of_other_queries():
+    texts = ["up-to-date e-mail clients", "mail to the client", "B.B.C. mail server, up and down"]
+    indexes = [
+        SoftIndex.from_texts(texts, plain=True, analyzer=Analyzer("english", joints=joints))
+        for joints in (True, False)
+    ]
+    for query in ("mail", "e-mail client", "up to date", "B.B.C.", "down-mail", "server client"):
+        hits = [index.search(query, ranking="soft_tf_bm25") for index in indexes]
+        assert hits[0].ids == hits[1].ids
+        assert [hit.score for hit in hits[0]] == [hit.score for hit in hits[1]]
+
+
+def test_a_word_in_capitals_with_dots_is_not_the_stop_word():
+    index = SoftIndex.from_texts(["the U.S. market", "the market of tea"], language="english")
+    assert index.search("what is it of us market", ask="words").unknown == ()
+    assert "\u2060us" not in index.explain("us market", "0", ask="words").query
+
+
+def test_emoji_are_words():
+    texts = ["hot \U0001f525 offer", "I \u2764\ufe0f Rome", "plain"]
+    assert found(texts, "\U0001f525") == texts[:1]
+    assert found(texts, "\u2764") == texts[1:2]
+    index = SoftIndex.from_texts(texts, plain=True)
+    hits = index.search("\U0001f355 plain")
+    assert (hits.ids, hits.unknown) == (["2"], ("\U0001f355",))
+
+
+def test_an_unmatched_quotation_mark_is_said():
+    index = SoftIndex.from_texts(["refund of money", "money"], plain=True)
+    said = "A quotation mark has no partner, so it is read as text"
+    for query in ('"refund money', "refund money\u201d", "\u00abrefund", 'money "'):
+        assert index.search(query).note == said
+        assert index.search(query, syntax=False).note == ""
+    assert index.search("\u201czzz").note == f"{said}. Nothing contains these words"
+    for query in ('5" money', "\u201crefund of\u201d", '"a"b money', "don't"):
+        assert said not in index.search(query).note

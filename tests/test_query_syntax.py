@@ -189,3 +189,24 @@ def test_only_quotes_are_operators_of_a_question():
 def test_a_question_without_quotes_is_text(query):
     assume('"' not in query)
     assert parser.parse_syntax(query) == (Clause(query),)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\u201cflat tyre\u201d", "\u201eflat tyre\u201c", "\u00abflat tyre\u00bb",
+        "\u00bbflat tyre\u00ab", "\u00ab\u00a0flat tyre\u00a0\u00bb", "\u300cflat tyre\u300d",
+        '"flat tyre\u201d', "\u201cflat tyre\"", "\uff02flat tyre\uff02", "\u300eflat tyre\u300f",
+    ],
+)  # fmt: skip
+def test_typographic_quotation_marks_are_quotes(query):
+    assert parsed(f"a {query} b") == [should("a"), ("should", True, "flat tyre", 1.0), should("b")]
+    assert parsed(f"-{query}") == [("must_not", True, "flat tyre", 1.0)]
+    assert parser.parse_syntax(query, syntax=False) == (Clause(query),)
+
+
+def test_text_around_corner_brackets_has_no_blanks():
+    assert parsed("\u6771\u4eac\u300c\u5927\u962a\u57ce\u300d\u306e") == [
+        should("\u6771\u4eac"), ("should", True, "\u5927\u962a\u57ce", 1.0), should("\u306e"),
+    ]  # fmt: skip
+    assert parsed("\u300c\u5927\u962a\u300d^2") == [("should", True, "\u5927\u962a", 2.0)]

@@ -73,7 +73,7 @@ def learn_from(
         )
     texts = [text for _, text in sample]
     found = analyze_in_language(texts, language)
-    analyzer = _nearest(field, texts, found.analyzer)
+    analyzer = _nearest(field, texts, replace(found.analyzer, joints=False))
     settings = {
         "analyzer": analyzer, "language": found.language, "ranking": "soft_bm25", "encoder": None,
         "weighting": _weighting(field, texts, analyzer), "keep_texts": keep_texts,
@@ -133,7 +133,7 @@ def _candidates(
     if preferred.stemmer == "english":
         stemmers.append("porter")
     for stemmer in stemmers:
-        yield Analyzer(stemmer, stop_words=stop_words, segmenter=preferred.segmenter)
+        yield replace(preferred, stemmer=stemmer, stop_words=stop_words)
 
 
 def _weighting(field: TextField, texts: list[str], analyzer: Analyzer) -> Weighting:

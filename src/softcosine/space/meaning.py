@@ -20,6 +20,7 @@ from softcosine.kernels.meaning import project_rows
 from softcosine.similarity.source import SourceState
 from softcosine.space.query_table import QueryTable, identity_of
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import JOINED
 
 STATIC = "static"  # in place of the encoder's name, if documents are sums over the query table
 _KIND = "meaning"
@@ -291,7 +292,7 @@ class MeaningSpace:
                 f"{n_docs} for each of the {len(vocabulary)} terms."
             )
         forms = vocabulary.forms or ((),) * len(df)
-        words = [i for i, term in enumerate(vocabulary.terms) if " " not in term]
+        words = [i for i, term in enumerate(vocabulary.terms) if not {" ", JOINED} & {*term}]
         indptr, numbers = table.pieces.pieces(
             [" ".join(forms[i] or (vocabulary.terms[i],)) for i in words]
         )

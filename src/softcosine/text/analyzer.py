@@ -6,16 +6,26 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
+from itertools import chain
 from typing import Any, Self
 
 from softcosine._validation import check_choice, check_list, check_type, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.text.segmenters import SEGMENTERS, has_segmenter, segmenter_for
 from softcosine.text.stop_words import ENGLISH, stop_word_lists
-from softcosine.text.words import Segmenter, Span, find_words, korean_stem, normalize, word_spans
+from softcosine.text.words import (
+    JOINED,
+    Segmenter,
+    Span,
+    find_words,
+    korean_stem,
+    normalize,
+    word_spans,
+)
 
-# Increase it when a change of words.py or of this file changes the terms of a text.
-_RULES = 1
+# Versions of the rules, without joints and with; increase them when a change of words.py or of this
+# file changes the terms of a text.
+_RULES = {1: False, 2: True}
 _DIGIT = re.compile(r"\d")
 _NO_LANGUAGES = {"porter", "dutch_porter"}  # algorithms for English and Dutch, not languages
 _STEMMED_AS = {"croatian": "serbian"}  # one algorithm for both languages
@@ -24,7 +34,7 @@ _MAX_NGRAM = 64  # a text of n words has about n n-grams of each size
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """Rules that turn a text into terms, the same for documents and queries.
+    r"""Rules that turn a text into terms, the same for documents and queries.
 
     The steps, in this order: split into words (rules in `softcosine.text.words`), remove words by
     `min_length` and `stop_words`, stem, add n-grams of the remaining words.
@@ -53,6 +63,10 @@ class Analyzer:
     lemmas : mapping of str to str, optional
         The stems of some words, such as ``{"went": "go"}``; other words are stemmed by `stemmer`
         (Lucene: stemmer override). Stored as sorted pairs.
+    joints : bool, optional
+        Whether words with joints between them make one term, too: ``anti-slip`` is *anti*, *slip*
+        and *antislip* (Lucene: word delimiter graph), which begins with a word joiner. Without it,
+        the terms are those of indexes made before. By default True.
 
     Attributes
     ----------
@@ -75,7 +89,7 @@ class Analyzer:
     Examples
     --------
     >>> Analyzer("english", stop_words="english").terms("The tyres of the dogs' e-bikes, 3.11")
-    ['tyre', 'dog', 'e', 'bike', '3.11']
+    ['tyre', 'dog', 'e', 'bike', '\u2060ebik', '3.11']
     >>> Analyzer("english", phrases=["disk space"]).terms("No space on disks, low disk space")
     ['no', 'space', 'on', 'disk', 'low', 'disk', 'disk space', 'space']
     """
@@ -88,6 +102,7 @@ class Analyzer:
     segmenter: str | None = None
     phrases: Collection[str] = ()
     lemmas: Mapping[str, str] | Iterable[tuple[str, str]] = ()
+    joints: bool = True
     _lemma_of: dict[str, str] = field(init=False, repr=False, compare=False)
     stemmed_phrases: frozenset[tuple[str, ...]] = field(init=False, repr=False, compare=False)
     longest: int = field(init=False, repr=False, compare=False)
@@ -227,34 +242,47 @@ class Analyzer:
         Returns
         -------
         list of str
-            Each word is followed by the n-grams that start with it, the shortest first.
+            Each word is followed by the n-grams that start with it, the shortest first. What joints
+            make of words comes after the last of them.
 
         Raises
         ------
         InvalidInputError
             If `document` is neither, or a token is not a string.
         """
-        return self.joined(self.stem(self.kept(document)))
+        return [term for term, _ in self.terms_and_words(document)]
 
-    def kept(self, document: str | Sequence[str]) -> list[str]:
+    def terms_and_words(self, document: str | Sequence[str]) -> list[tuple[str, str]]:
+        """Return the terms of one document or query with the words that they are made of."""
+        words = self.kept(document, joints=self.joints)
+        running = [place for place, word in enumerate(words) if not word.startswith(JOINED)]
+        stems = self.stem(words)
+        terms = [[(stem, str(word))] for stem, word in zip(stems, words, strict=True)]
+        own = [stems[place] for place in running]
+        for start, end in self.ranges(own):
+            if end - start > 1:
+                of_ngram = " ".join([words[place] for place in running[start:end]])
+                terms[running[start]].append((" ".join(own[start:end]), of_ngram))
+        return [*chain.from_iterable(terms)]
+
+    def kept(self, document: str | Sequence[str], *, joints: bool = False) -> list[str]:
         """Return the words of one document or query that are not removed, before stemming.
 
         Parameters
         ----------
         document : str or sequence of str
             As for `terms`.
+        joints : bool
+            Whether each joined word follows its parts.
         """
-        words = self.words(document) if isinstance(document, str) else checked_tokens(document)
+        if isinstance(document, str):
+            words = find_words(normalize(document), self.cut, joints=joints)
+        else:
+            words = checked_tokens(document)
         return list(filter(self.keeps, words))
 
-    def joined(self, stems: Sequence[str]) -> list[str]:
-        """Return the terms of consecutive stems: each stem, then its n-grams."""
-        if self.longest == 1:
-            return list(stems)
-        return [" ".join(stems[start:end]) for start, end in self.ranges(stems)]
-
     def ranges(self, stems: Sequence[str]) -> list[tuple[int, int]]:
-        """Return start and end of each term that `joined` makes of consecutive stems."""
+        """Return start and end of each stem and n-gram of consecutive stems."""
         return [
             (start, end)
             for start in range(len(stems))
@@ -293,7 +321,7 @@ class Analyzer:
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as JSON types, for storage with an index."""
         return {
-            "rules": _RULES,
+            "rules": 1 + self.joints,
             "stemmer": self.stemmer,
             "stop_words": sorted(self.stop_words or ()),
             "max_ngram": self.max_ngram,
@@ -315,10 +343,10 @@ class Analyzer:
         """
         values = dict(settings)
         rules = values.pop("rules", None)
-        if rules != _RULES:
+        if rules not in _RULES:
             raise InvalidInputError(
                 f"these settings follow version {rules!r} of the analyzer's rules, and this is "
-                f"version {_RULES}; analyze the texts again with this version."
+                f"version {max(_RULES)}; analyze the texts again with this version."
             )
         expected = {"stemmer", "stop_words", "max_ngram", "min_length"}
         if values.keys() - {"segmenter", "phrases", "lemmas"} != expected:  # optional packages
@@ -326,7 +354,7 @@ class Analyzer:
                 f"an analyzer has the settings {sorted(expected)}, but these are {sorted(values)}; "
                 "pass what Analyzer.to_dict gave."
             )
-        return cls(**values)
+        return cls(**values, joints=_RULES[rules])
 
 
 @cache

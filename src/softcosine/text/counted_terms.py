@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress, count, islice
 from typing import Any
 
@@ -21,6 +21,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, expand
 from softcosine.text.analyzer import Analyzer, checked_tokens, describe
 from softcosine.text.pieces import PieceTable, TokenTable
+from softcosine.text.words import are_joined
 
 # Characters (or tokens) and documents per batch; progress is reported after each.
 _BATCH = 1 << 20
@@ -38,7 +39,7 @@ class CountedFields:
     frequencies : ndarray of shape (n_fields + 1, n_terms), int64
         Number of documents that contain each term: in any field, then in each one.
     lengths : ndarray of shape (n_fields, n_terms), int64
-        Number of occurrences of each term.
+        What each term adds to the lengths of documents: its occurrences, 0 for a joined word.
     forms : list of dict of str to int, or None
         Under stemming, the number of occurrences of each surface form of each stem; empty for
         n-grams and phrases, whose forms depend on those of their stems.
@@ -75,7 +76,7 @@ def counted_fields(
         tokens = stream.tokens[field_of == number]
         offsets = running_sum(lengths[number::n_fields])
         frequencies[number + 1], _ = document_frequencies(tokens, offsets, n_terms=n_terms)
-        totals[number] = np.bincount(tokens, minlength=n_terms)
+        totals[number] = np.bincount(tokens, minlength=n_terms) * ~are_joined(stream.strings)
     forms = words.forms
     if forms is not None:
         known = dict(zip(words.strings, forms, strict=True))
@@ -135,7 +136,8 @@ class _Chunks:
         """Return the table for texts, or for token lists; the other one is forgotten."""
         kind = PieceTable if isinstance(batch[0], str) else TokenTable
         if not isinstance(self._table, kind):
-            self._begin(PieceTable(self.analyzer.cut) if kind is PieceTable else TokenTable())
+            cut, joints = self.analyzer.cut, self.analyzer.joints
+            self._begin(PieceTable(cut, joints=joints) if kind is PieceTable else TokenTable())
         return self._table
 
     def _add_new(self) -> None:
@@ -251,6 +253,9 @@ def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
     """Insert after each term the n-grams and phrases that start with it, the shortest first."""
     if analyzer.longest == 1:
         return stream
+    whole, is_word = stream, ~are_joined(stream.strings)[stream.tokens]
+    running, offsets = np.flatnonzero(is_word), running_sum(is_word)[whole.offsets]
+    stream = replace(whole, tokens=whole.tokens[running], offsets=offsets)
     ends = np.repeat(stream.offsets[1:], np.diff(stream.offsets))
     room = ends - np.arange(len(stream.tokens))
     forms, labels = None, [stream.strings]
@@ -259,13 +264,14 @@ def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
         labels.append([by_frequency(counts)[0] for counts in stream.forms])
     # Equal terms, such as an n-gram and a token with a space, have one number.
     numbers = {string: number for number, string in enumerate(stream.strings)}
-    n_after = np.zeros(len(stream.tokens), np.int64)
+    n_after = np.zeros(len(whole.tokens), np.int64)
     inserted = []
     for places, which, (names, *of_forms) in (
         *_ngrams(stream, room, analyzer.max_ngram, labels),
         *_phrases(stream, room, analyzer, labels),
     ):
         terms = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
+        places = running[places]
         inserted.append((places, n_after[places], terms[which]))
         n_after[places] += 1
         if forms is not None:
@@ -275,10 +281,10 @@ def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
                 forms[number][form] = forms[number].get(form, 0) + n
     starts = running_sum(n_after + 1)
     tokens = np.empty(starts[-1], np.int32)
-    tokens[starts[:-1]] = stream.tokens
+    tokens[starts[:-1]] = whole.tokens
     for places, n_before, terms in inserted:
         tokens[starts[places] + n_before + 1] = terms
-    return _Stream(tokens, starts[stream.offsets], list(numbers), forms)
+    return _Stream(tokens, starts[whole.offsets], list(numbers), forms)
 
 
 def _ngrams(

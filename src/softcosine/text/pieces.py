@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.kernels.pieces import number_pieces, reinsert
-from softcosine.text.words import Segmenter, find_words, has_unspaced, normalize
+from softcosine.text.words import Segmenter, cuttable, find_words, has_unspaced
 
 # Map of each UTF-8 byte: ASCII letters are lower-cased; ASCII characters that no word contains
 # separate.
@@ -28,6 +28,8 @@ _CLASSES = np.array(
     + list(range(128, 256)),
     dtype=np.uint8,
 )
+_CLASSES_WITH_JOINTS = _CLASSES.copy()  # where joints do not separate
+_CLASSES_WITH_JOINTS[list(b"-/&_")] = list(b"-/&-")
 
 
 class StringTable:
@@ -103,16 +105,19 @@ class PieceTable:
     ----------
     segmenter : callable, optional
         For text without spaces; see `find_words`.
+    joints : bool
+        Whether joined words follow their parts; see `find_words`.
     """
 
-    def __init__(self, segmenter: Segmenter | None = None) -> None:
+    def __init__(self, segmenter: Segmenter | None = None, *, joints: bool = False) -> None:
         self._segmenter = segmenter
-        self._table = StringTable(_CLASSES)
+        self._joints = joints
+        self._table = StringTable(_CLASSES_WITH_JOINTS if joints else _CLASSES)
 
     def number(self, texts: Sequence[str]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the chunk numbers of some texts, not normalised, and the number of each text."""
         return self._table.number([
-            _cuttable(text, self._segmenter).encode("utf-8", "surrogatepass") for text in texts
+            cuttable(text, self._segmenter).encode("utf-8", "surrogatepass") for text in texts
         ])  # fmt: skip
 
     def words(self, first: int) -> tuple[list[str], NDArray[np.int64]]:
@@ -131,7 +136,7 @@ class PieceTable:
         for piece in data.decode("utf-8", "surrogatepass").split(" ")[:-1]:
             # A segmented word is final; segmented again by itself, it might be split further.
             segmented = self._segmenter is not None and has_unspaced(piece)
-            found = [piece] if segmented else find_words(piece)
+            found = [piece] if segmented else find_words(piece, joints=self._joints)
             words += found
             n_words.append(len(found))
         return words, np.array(n_words, dtype=np.int64)
@@ -155,17 +160,6 @@ class TokenTable:
         """Return the distinct tokens from number `first` on, and 1 word for each."""
         words = list(map(str, islice(self._numbers, first, None)))
         return words, np.ones(len(words), dtype=np.int64)
-
-
-def _cuttable(text: str, segmenter: Segmenter | None) -> str:
-    """Prepare a text for the table: normalise it, and split text without spaces into words."""
-    if text.isascii():
-        return text
-    normalized = normalize(text)
-    # Without spaces, chunks would be whole sentences, nearly all of them distinct.
-    if has_unspaced(normalized):
-        return " ".join(find_words(normalized, segmenter))
-    return normalized
 
 
 def _lengthened(array: NDArray[Any], length: int) -> NDArray[Any]:

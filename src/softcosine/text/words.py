@@ -3,7 +3,7 @@ r"""The tokenizer: normalisation of text in any script, and its split into words
 **Normalising.** NFKC and case folding, so that ``ﬁ`` is ``fi``, ``Straße`` is ``strasse`` and
 full-width letters are the usual ones. All apostrophes become ``'``. Invisible characters inside
 words (soft hyphen, joiners, direction marks, the Arabic tatweel) are removed. The dot that case
-folding leaves on ``İ`` is removed, so ``İstanbul`` is ``istanbul``. Underscores become spaces.
+folding leaves on ``İ`` is removed, so ``İstanbul`` is ``istanbul``. Underscores become hyphens.
 
 **Splitting.** A word is a run of letters and digits with their combining marks. All other
 characters separate words, also hyphens and underscores (``e-mail`` is ``e``, ``mail``), except:
@@ -11,7 +11,18 @@ characters separate words, also hyphens and underscores (``e-mail`` is ``e``, ``
 - a dot between digits: ``3.11`` and ``192.168.1.1`` are one word each (``1,000`` is two);
 - an apostrophe before a letter: ``don't``, ``o'reilly``, ``l'homme``; a final ``'s`` is dropped, so
   ``dog's`` is ``dog``. A middle dot and the Hebrew geresh and gershayim join letters too;
-- a single letter followed by ``++`` or ``#``: ``c++``, ``c#``.
+- a single letter followed by ``++`` or ``#``: ``c++``, ``c#``;
+- an emoji is a word: a pictogram or a sequence of them that joiners make one, a flag, a keycap.
+  Variation selectors and skin tones are removed. Other symbols (``→``, ``©``, ``€``) separate;
+  ``™``, ``½`` and ``№`` are letters and digits by NFKC.
+
+**Joints.** Up to five words with one of ``-_./&`` (or a dash) between each two are a joined word,
+too, if it has a letter and at most 24 characters: ``anti-slip`` is *anti*, *slip* and *antislip*,
+``KX-9916``, ``S.W.A.T.``, ``6204-2RS`` have *kx9916*, *swat*, *62042rs*. Numbers alone, and the
+numbers of a fraction (``1/2in``), are not joined. A joined word begins with a word
+joiner (U+2060), which is invisible and in no other word, so that queries can tell whether the parts
+are there, too. It has no neighbors, and the length of a document does not count it (Lucene:
+``discountOverlaps``). See `joined_runs`.
 
 ``E1042`` is ``e1042``. A word longer than 64 characters is truncated to its first 64, in documents
 and queries alike, so it still matches.
@@ -32,6 +43,9 @@ from itertools import accumulate, pairwise
 from operator import add
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 # Splits a run of characters of scripts without spaces into words; joined, they are the run.
 Segmenter = Callable[[str], list[str]]
 
@@ -39,13 +53,27 @@ Segmenter = Callable[[str], list[str]]
 # encoded attachments do not fill the vocabulary.
 MAX_WORD_LENGTH = 64
 
+_JOINTS = "-_./&\u2010\u2011\u2012\u2013\u2212\uff0d\uff3f\uff0f\uff0e\uff06"
+_OF_FRACTIONS = "./&\uff0f\uff0e\uff06"  # joints that keep short numbers apart
+JOINED = "\u2060"  # begins a joined word
+MOST_PARTS, _LONGEST_JOINED = 5, 24  # more are addresses and paths
+LETTER = re.compile(r"[^\W\d_]")
 _JOINERS = "'\u00b7\u05f3\u05f4"
 _POSSESSIVE = re.compile("(?:'s)+$")
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u201b": "'"})
 _SOME_APOSTROPHE = re.compile("[\u2018\u2019\u201b\u02bc]")
-_INVISIBLE = re.compile(
-    "[\u00ad\u034f\u061c\u0640\u180e\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
-    "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]+"
+_PICTOGRAMS = (
+    "\u231a\u231b\u2328\u23cf\u23e9-\u23fa\u2600-\u27bf\u2b05-\u2b07\u2b1b\u2b1c\u2b50\u2b55"
+    "\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
+)
+_INVISIBLE = re.compile(  # among them skin tones, and joiners except between pictograms
+    f"(?:\u200d(?![{_PICTOGRAMS}])|"
+    "[\u00ad\u034f\u061c\u0640\u180e\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
+    "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef\U0001f3fb-\U0001f3ff])+"
+)
+_EMOJI = (
+    f"[{_PICTOGRAMS}](?:\u200d[{_PICTOGRAMS}])*[\U000e0020-\U000e007f]*"
+    "|[\U0001f1e6-\U0001f1ff]{1,2}|[#*]\u20e3"
 )
 _DOTTED_I = re.compile("i\u0307+")
 # Scripts written without spaces, with their combining marks, without their digits.
@@ -88,12 +116,12 @@ def normalize(text: str) -> str:
         The length may differ from that of `text`.
     """
     if text.isascii():
-        return text.lower().replace("_", " ")
+        return text.lower().replace("_", "-")
     folded = unicodedata.normalize("NFKC", text).casefold()
     folded = _DOTTED_I.sub("i", _INVISIBLE.sub("", folded))
     if _SOME_APOSTROPHE.search(folded):
         folded = folded.translate(_APOSTROPHES)
-    return unicodedata.normalize("NFKC", folded).replace("_", " ")
+    return unicodedata.normalize("NFKC", folded).replace("_", "-")
 
 
 # Letters that Unicode does not decompose, and their usual plain spelling.
@@ -158,7 +186,9 @@ def _korean_endings() -> re.Pattern[str]:
     return re.compile(rf"(?:(?<=\w\w)(?:{anywhere}|{verb}|{other})|(?<=\w)(?:{topic}))+$")
 
 
-def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]:
+def find_words(
+    normalized: str, segmenter: Segmenter | None = None, *, joints: bool = False
+) -> list[str]:
     """Return the words of a normalised text, in text order.
 
     Parameters
@@ -167,16 +197,37 @@ def find_words(normalized: str, segmenter: Segmenter | None = None) -> list[str]
         A text from `normalize`.
     segmenter : callable, optional
         Splits text without spaces into words; by default it is split into character pairs.
+    joints : bool
+        Whether each joined word follows its parts.
     """
     if normalized.isascii() and "'s" not in normalized and len(normalized) <= MAX_WORD_LENGTH:
         # Fast path with the same result for short plain text, the most frequent case.
-        return [normalized] if normalized.isalnum() else _ASCII_WORD.findall(normalized)
-    return [word for _, _, word in _located_words(normalized, segmenter)]
+        words = [normalized] if normalized.isalnum() else _ASCII_WORD.findall(normalized)
+        if not joints or len(words) < 2:
+            return words
+    located = located_words(normalized, segmenter)
+    words = [word for _, _, word in located]
+    for _, stop, word in reversed(joined_runs(normalized, located) if joints else ()):
+        words.insert(stop, word)
+    return words
 
 
 def has_unspaced(normalized: str) -> bool:
     """Whether a normalised text contains a character of a script written without spaces."""
     return not normalized.isascii() and _patterns()["unspaced_run"].search(normalized) is not None
+
+
+def cuttable(text: str, segmenter: Segmenter | None) -> str:
+    """Return a text normalised, with spaces between the words of text without spaces."""
+    if text.isascii():
+        return text
+    normalized = normalize(text)
+    # Without spaces, chunks would be whole sentences, nearly all of them distinct.
+    if has_unspaced(normalized):
+        pairs = list(pairwise([(0, 0, " "), *located_words(normalized, segmenter)]))
+        kept = [normalized[a[1]] if is_joint(normalized, a, b) else " " for a, b in pairs]
+        return "".join([joint + word for joint, (_, (*_, word)) in zip(kept, pairs, strict=True)])
+    return normalized
 
 
 def pair_in_run(word: str) -> str:
@@ -209,19 +260,61 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
         several words (``½`` is ``1``, ``2``), they have the same offsets.
     """
     if text.isascii():
-        return list(map(Span._make, _located_words(normalize(text), None)))
+        return list(map(Span._make, located_words(normalize(text))))
     spans = []
     # White space is never inside a word and does not combine in normalisation, so the text is
     # processed between white space.
     for piece in re.finditer(r"\S+", text):
         normalized, starts, ends = _aligned(piece.group(), piece.start())
-        for start, end, word in _located_words(normalized, segmenter):
+        for start, end, word in located_words(normalized, segmenter):
             spans.append(Span(starts[start], ends[end - 1], word))
     return spans
 
 
-def _located_words(normalized: str, segmenter: Segmenter | None) -> list[tuple[int, int, str]]:
-    """Yield start, end and string of each word; offsets refer to the normalised text."""
+def joined_runs(text: str, located: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    r"""Return the runs of words that joints make one word: first, stop, and the joined word.
+
+    Parameters
+    ----------
+    text : str
+        Normalised or not.
+    located : sequence of (start, end, word)
+        Its words with their offsets, in text order.
+
+    Examples
+    --------
+    >>> text = "anti-slip 6204-2rs 1/2in"
+    >>> joined_runs(text, located_words(text))
+    [(0, 2, '\u2060antislip'), (2, 4, '\u206062042rs')]
+    """
+    ends = [i for i, pair in enumerate(pairwise(located), 1) if not is_joint(text, *pair)]
+    found = []
+    for first, stop in pairwise([0, *ends, len(located)]):
+        word = "".join([part for _, _, part in located[first:stop]])
+        several = 1 < stop - first <= MOST_PARTS
+        if several and len(word) <= _LONGEST_JOINED and LETTER.search(word):
+            found.append((first, stop, JOINED + word))
+    return found
+
+
+def are_joined(terms: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which terms are joined words, shape (n_terms,)."""
+    return np.fromiter((term.startswith(JOINED) for term in terms), np.bool_, len(terms))
+
+
+def is_joint(text: str, left: tuple[int, int, str], right: tuple[int, int, str]) -> bool:
+    """Whether one joint stands between two words, neither of a script without spaces."""
+    joint = text[left[1] : right[0]]
+    if len(joint) != 1 or joint not in _JOINTS or has_unspaced(left[2] + right[2]):
+        return False
+    fraction = len(left[2]) < 3 and left[2][-1].isdigit() and right[2][0].isdigit()
+    return not fraction or joint not in _OF_FRACTIONS
+
+
+def located_words(
+    normalized: str, segmenter: Segmenter | None = None
+) -> list[tuple[int, int, str]]:
+    """Return start, end and string of each word; offsets refer to the normalised text."""
     if normalized.isascii():
         return [_whole(match.start(), match.group()) for match in _ASCII_WORD.finditer(normalized)]
     found: list[tuple[int, int, str]] = []
@@ -293,7 +386,7 @@ def _located_rest(offset: int, part: str) -> list[tuple[int, int, str]]:
     """Yield the words of the text between runs; a joiner at its edge joins nothing."""
     if not part:
         return []
-    return [(offset + start, offset + end, word) for start, end, word in _located_words(part, None)]
+    return [(offset + start, offset + end, word) for start, end, word in located_words(part)]
 
 
 def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
@@ -304,7 +397,7 @@ def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
     text.
     """
     whole = normalize(piece)
-    bounds = [i for i, c in enumerate(piece) if i == 0 or not _may_join_previous(c)]
+    bounds = [i for i, c in enumerate(piece) if i == 0 or not _may_join(piece[i - 1], c)]
     bounds.append(len(piece))
     parts = [normalize(piece[a:b]) for a, b in pairwise(bounds)]
     if "".join(parts) != whole:
@@ -317,10 +410,10 @@ def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
     return whole, starts, ends
 
 
-def _may_join_previous(character: str) -> bool:
+def _may_join(before: str, character: str) -> bool:
     """Whether normalising may merge a character into the one before it."""
-    if character.isascii():
-        return False
+    if character.isascii() or "\u200d" in (before, character):
+        return not character.isascii()
     first = unicodedata.normalize("NFKC", character)[:1]
     hangul_vowel_or_final = "\u1160" <= first <= "\u11ff"
     return hangul_vowel_or_final or unicodedata.category(first)[0] == "M"
@@ -330,7 +423,7 @@ def _word_pattern(letters: str) -> re.Pattern[str]:
     """Return the pattern of a word, given a character class of letters, digits and marks."""
     word = rf"[{letters}]"
     return re.compile(
-        rf"[a-z](?:\+\+|\#(?!{word}))"
+        rf"[a-z](?:\+\+|\#(?!{word}))|{_EMOJI}"
         rf"|\w{word}*(?:(?<=\d)\.(?=\d){word}+|[{_JOINERS}](?=[^\W\d_]){word}+)*"
     )
 

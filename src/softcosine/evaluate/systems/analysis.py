@@ -70,6 +70,7 @@ class WordSettings(Settings):
             "stop_words": self.stop_words,
             "max_ngram": self.max_ngram,
             "min_length": self.min_length,
+            "joints": False,  # vectors of counts have no queries that ask for them
         }
 
     def _phrases(self) -> tuple[str, ...]:

@@ -141,6 +141,9 @@ class Soft(SimilaritySettings):
                 "encoder; add one, such as encoder=minilm."
             )
 
+    def _rules(self) -> dict[str, Any]:
+        return {**SimilaritySettings._rules(self), "joints": True}  # as an index
+
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedSoft:
         """Index the documents and the background, which is never a result."""
         fields = [*(self.fields or ())]

@@ -23,6 +23,8 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.stored_fields import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
 from softcosine.storage import Folder
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import are_joined
 
 _ROUNDING = 1e-9
 
@@ -76,7 +78,7 @@ def _check(generation: Commit, progress: Report) -> None:
     for number, segment in enumerate(snapshot.segments[:n_segments]):
         progress("checking segments", number, n_segments)
         whole, names = replace(segment, coordinates=None), segment.names
-        _named(generation, names.part, _check_segment, whole, len(snapshot.S), settings)
+        _named(generation, names.part, _check_segment, whole, snapshot.S.vocabulary, settings)
         updates = segment.documents.updates
         _named(generation, names.updates, lambda own: [*map(loaded, own.all().values())], updates)
         if segment.coordinates is not None:
@@ -138,11 +140,13 @@ def _check_space(folder: Folder) -> None:
     _require(S.non_negative == positive, "S has negative entries and says otherwise, or not so")
 
 
-def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSettings) -> None:
+def _check_segment(
+    segment: IndexedSegment, vocabulary: Vocabulary, settings: IndexSettings
+) -> None:
     """Check the fields, positions and stored documents, and that they match each other."""
-    segment.check(n_terms)
+    segment.check(len(vocabulary))
     for number, field in enumerate(segment.fields):
-        _check_inverse(field)
+        _check_inverse(field, are_joined(vocabulary.terms))
         if segment.positions is not None:
             own = segment.positions[number]
             if settings.analyzer is not None and settings.analyzer.max_ngram == 1:
@@ -164,12 +168,12 @@ def _check_segment(segment: IndexedSegment, n_terms: int, settings: IndexSetting
     )
 
 
-def _check_inverse(field: Segment) -> None:
+def _check_inverse(field: Segment, joined: NDArray[np.bool_]) -> None:
     """Invert the forward index again, and compare with the postings."""
     rows = np.repeat(np.arange(field.n_docs), np.diff(field.pointers))
     ascending = (np.diff(field.terms.astype(np.int64)) > 0) | (np.diff(rows) > 0)
     _require(bool(ascending.all()), "the terms of a document do not ascend")
-    for name, array in Segment.from_counts(field.matrix()).to_arrays().items():
+    for name, array in Segment.from_counts(field.matrix(), joined).to_arrays().items():
         _require(
             np.array_equal(getattr(field, name), array),
             f"the array {name} does not follow from the documents' terms",

@@ -13,8 +13,14 @@ from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.filters import Where
+from softcosine.index.query.joints import units_of, variants_of
 from softcosine.index.query.parser import Clause
-from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, phrase_mask_of_texts, phrase_words
+from softcosine.index.query.phrases import (
+    LEFT_OUT,
+    phrase_mask_of_texts,
+    phrase_words,
+    token_numbers,
+)
 from softcosine.index.requests import SearchOptions
 from softcosine.index.segment.segment import holding_all
 from softcosine.text.analyzer import Analyzer
@@ -62,30 +68,31 @@ class _Constraint:
 
     Attributes
     ----------
-    words : tuple of str or None
-        See `phrase_words`.
-    numbers : tuple of int
-        Term numbers; `UNKNOWN` for words that are not indexed, which match no document.
+    variants : tuple of pairs
+        The words with other joints, too, each as what `phrase_words` returns and as term numbers:
+        `LEFT_OUT`, or `UNKNOWN` for words that are not indexed, which match no document.
     in_a_row, excluded : bool
     """
 
-    words: tuple[str | None, ...]
-    numbers: tuple[int, ...]
+    variants: tuple[tuple[tuple[str | None, ...], tuple[int, ...]], ...]
     in_a_row: bool
     excluded: bool
 
     def holding(self, segment: IndexedSegment, analyzer: Analyzer, within: Mask | None) -> Mask:
         """Return the documents that contain the words; if in a row, some of those `within`."""
-        mask = holding_all(segment.fields, sorted(set(self.numbers) - {LEFT_OUT}))
-        if not self.in_a_row:
-            return mask
-        candidates = all_of([mask, within, segment.live])
-        assert candidates is not None
-        if segment.positions is None:
-            return phrase_mask_of_texts(segment.documents.text, analyzer, candidates, self.words)
-        found = np.zeros_like(candidates)
-        for positions in segment.positions:  # within one field
-            found |= positions.mask(candidates, self.numbers)
+        found = np.zeros(segment.fields[0].n_docs, np.bool_)
+        for words, numbers in self.variants:
+            mask = holding_all(segment.fields, sorted(set(numbers) - {LEFT_OUT}))
+            if not self.in_a_row or len(words) == 1:
+                found |= mask
+                continue
+            candidates = all_of([mask, within, segment.live])
+            assert candidates is not None
+            if segment.positions is None:
+                text_of = segment.documents.text
+                found |= phrase_mask_of_texts(text_of, analyzer, candidates, words)
+            for positions in segment.positions or ():  # within one field
+                found |= positions.mask(candidates, numbers)
         return found
 
 
@@ -163,19 +170,19 @@ class Restrictions:
         for clause in clauses:
             if clause.kind == "should" and not clause.phrase:
                 continue
-            words = tuple(phrase_words(clause.text, snapshot.analyzer))
-            kept = [word for word in words if word is not None]
-            if not kept:
+            vocabulary = snapshot.S.vocabulary
+            units = units_of(clause.text, snapshot.analyzer, vocabulary, phrase=clause.phrase)
+            variants = [
+                (tuple(words), tuple(token_numbers(words, vocabulary).tolist()))
+                for one in variants_of(units)
+                if (words := phrase_words(one, snapshot.analyzer))
+            ]
+            if not variants:
                 continue
-            known = dict(zip(kept, snapshot.S.vocabulary.indices(kept).tolist(), strict=True))
-            numbers = tuple(
-                LEFT_OUT if word is None else UNKNOWN if known[word] < 0 else known[word]
-                for word in words
-            )
             excluded = clause.kind == "must_not"
             shown[excluded][f'"{clause.text}"' if clause.phrase else str(clause.text)] = None
-            in_a_row = clause.phrase and len(words) > 1
-            constraints.append(_Constraint(words, numbers, in_a_row, excluded))
+            in_a_row = clause.phrase and any(len(words) > 1 for words, _ in variants)
+            constraints.append(_Constraint(tuple(variants), in_a_row, excluded))
         if any(one.in_a_row for one in constraints):
             _check_phrases(snapshot)
         if not constraints:

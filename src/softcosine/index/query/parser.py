@@ -28,6 +28,8 @@ A sign or a quote is an operator only where it is unambiguous, so ordinary text 
 - A weight is a decimal number after ``^`` at the end of a word or phrase; *x^y* is plain text. It
   is at least 0.000001 and at most 1000000. It has no effect on excluded words.
 
+Typographic quotation marks (“ ” „ « » 「 」 『 』 ＂) are quotes, also in mixed pairs.
+
 Everything else is plain text. A clause may contain several words: ``+e-mail`` requires *e* and
 *mail*. A clause without words is ignored, such as ``+the`` if *the* is a removed stop word.
 """
@@ -35,7 +37,7 @@ Everything else is plain text. A clause may contain several words: ``+e-mail`` r
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
@@ -48,6 +50,10 @@ _KINDS: dict[str | None, _Kind] = {None: "should", "+": "must", "-": "must_not"}
 _SIGNS = {kind: sign or "" for sign, kind in _KINDS.items()}
 _LEAST, _MOST = 1e-6, 1e6
 
+# Text around corner brackets has no spaces.
+_BRACKET = re.compile(r"(?<![+-])(?=[「『])|(?<=[」』])(?!\^)")
+_QUOTES = str.maketrans(dict.fromkeys("“”„‟«»「」『』〝〞〟＂", '"'))
+_QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _MARK = re.compile(r'["+^-]')
 # Possessive quantifiers (`++`, `*+`) keep the time linear in the text.
 _CLAUSE = re.compile(
@@ -134,20 +140,29 @@ def parse_syntax(query: str | Sequence[str], syntax: bool | None = None) -> tupl
     >>> [str(clause) for clause in parse_syntax('what does ls -l do -"flat tyre"')]
     ['what does ls -l do', '-"flat tyre"']
     """
-    if syntax is False or not isinstance(query, str) or _MARK.search(query) is None:
+    if syntax is False or not isinstance(query, str):
+        return (Clause(query),)
+    text = _BRACKET.sub(" ", query).translate(_QUOTES)
+    if _MARK.search(text) is None:
         return (Clause(query),)
     clauses: list[Clause] = []
     position = 0
-    for match in _CLAUSE.finditer(query):
+    for match in _CLAUSE.finditer(text):
         if syntax is None and match["phrase"] is None:  # the next quote comes after white space
             continue
-        _append(clauses, Clause(query[position : match.start()].strip()))
+        _append(clauses, Clause(text[position : match.start()].strip()))
         _append(clauses, _clause(match))
         position = match.end()
     if not clauses:
         return (Clause(query),)
-    _append(clauses, Clause(query[position:].strip()))
+    _append(clauses, Clause(text[position:].strip()))
     return tuple(clauses)
+
+
+def has_unmatched_quote(clauses: Iterable[Clause]) -> bool:
+    """Whether the plain text of a query has a quotation mark without a partner."""
+    texts = (one.text for one in clauses if one.plain and isinstance(one.text, str))
+    return sum(len(_QUOTE.findall(text.translate(_QUOTES))) for text in texts) % 2 == 1
 
 
 def _clause(match: re.Match[str]) -> Clause:

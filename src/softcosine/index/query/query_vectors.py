@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.files import joined_text
+from softcosine.index.query.joints import units_of
 from softcosine.index.query.parser import Clause
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.search.top_docs import QueryVector
@@ -23,14 +24,16 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import known_by
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import shortened
+from softcosine.text.words import JOINED
 
 if TYPE_CHECKING:
     from softcosine.index.directory.snapshot import Snapshot
 
 _LONG = 20_000  # characters or tokens of a query, and words of a piece of it, that are read at once
-
-
 _SEVERAL_LETTERS = re.compile(r"[^\W\d_]{2,}")
+# Weight of words with other joints, for 1 of those of the query: of which some are in no document,
+# or all in some, which may also have the others.
+_INSTEAD, _BESIDE = 0.8, 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ class OutsideWord(OutsideRow):
 
 
 class QueryWord(NamedTuple):  # made for each word of each query: a tuple costs least
-    """A word of a query, or several that your lists have as one.
+    """A word of a query, or several that your lists have as one, or that could have other joints.
 
     Attributes
     ----------
@@ -49,8 +52,9 @@ class QueryWord(NamedTuple):  # made for each word of each query: a tuple costs 
         Its place among the words of its clause.
     term : str
         Its stems, joined by spaces.
-    terms : tuple of (int, float)
-        Indexed terms that stand for it: its own with 1, and your synonyms with their similarities.
+    ways : tuple of (tuple of int, float)
+        The ways to write it that are indexed, each as terms that stand together and its value: its
+        own and those with other joints 1, your synonyms their similarities.
     synonyms : tuple of (str, float)
         Your synonyms as written: the indexed ones, or all if none is.
     name : bool
@@ -59,7 +63,7 @@ class QueryWord(NamedTuple):  # made for each word of each query: a tuple costs 
 
     start: int
     term: str
-    terms: tuple[tuple[int, float], ...]
+    ways: tuple[tuple[tuple[int, ...], float], ...]
     synonyms: tuple[tuple[str, float], ...]
     name: bool
 
@@ -151,6 +155,8 @@ def parse_clauses(
     passed_over: dict[str, float] = {}
     forms: dict[str, str] = {}  # for each term, its first words in the query
     every: list[tuple[QueryWord, bool]] = []  # and whether it is passed over
+    otherwise: dict[str, float] = {}  # terms of the words with other joints
+    replaced: set[str] = set()  # terms that such words, or listed phrases, can stand for
     for clause in clauses:
         query, weight = clause.text, clause.weight
         if clause.kind == "must_not":
@@ -184,24 +190,49 @@ def parse_clauses(
             into[term] = into.get(term, 0.0) + weight
             if analyzer.stems:
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
-        for word in _query_words(stems, [word in names for word in lowered], snapshot):
-            stops = clause.plain and " " not in word.term and passed[word.start]
-            every.append((word, stops))
+        joints: dict[int, list[list[str]]] = {}  # by the place of the first word
+        place = 0
+        for typed, *variants in units_of(query, analyzer, vocabulary) if len(query) < _LONG else ():
+            own = stems[place : place + sum(map(analyzer.keeps, typed))]
+            variants = [one for one in variants if stop_words.isdisjoint(one)]
+            if own and variants and not (len(typed) == 1 and passed[place]):
+                ways = joints[place] = [own, *map(analyzer.stem, variants)]
+                replaced.update(own)
+                # Documents with a joined word have its parts, too.
+                both = len({JOINED in "".join(one) for one in variants}) == 2
+                present = bool((vocabulary.indices(own) >= 0).all())
+                share = weight * (_BESIDE if present else _INSTEAD) / (1 + both)
+                for one, terms in zip(variants, ways[1:], strict=True):
+                    frequency = share * _idf(snapshot, own) / _idf(snapshot, terms)
+                    for word, term in zip(one, terms, strict=True):
+                        otherwise[term] = max(frequency, otherwise.get(term, 0.0))
+                        forms.setdefault(term, word)
+            place += len(own)
+        named = [word in names for word in lowered]
+        for said_word in _query_words(stems, named, joints, snapshot):
+            start, parts = said_word.start, tuple(said_word.term.split(" "))
+            listed = len(parts) > 1 and parts in analyzer.stemmed_phrases
+            replaced.update(parts * listed)
+            stops = clause.plain and not listed and all(passed[start : start + len(parts)])
+            every.append((said_word, stops))
     said = [word for word, stops in every if not stops]
     if not counts:  # "The Who"
         counts, said = passed_over, [word for word, _ in every]
-    elif 2 * len(said) >= len(every) and not any(word.terms for word in said):  # "it support"
+    elif 2 * len(said) >= len(every) and not any(word.ways for word in said):  # "it support"
         df, most = greatest_frequencies(snapshot.statistics), snapshot.statistics[0].n_docs // 2
-        rare = {one.term for one, _ in every if one.terms and df[one.terms[0][0]] <= most}
+        rare = {one.term for one, _ in every if one.ways and df[one.ways[0][0][0]] <= most}
         counts |= {term: n for term, n in passed_over.items() if term in rare}
         said += [word for word, stops in every if stops and word.term in rare]
-    parts = {stem for word in said if " " in word.term for stem in word.term.split(" ")}
+    counts = {**otherwise, **counts}
     synonyms = {word.term: word.synonyms for word in said if word.synonyms}
-    shown = [synonyms.get(one.term, ((forms.get(one.term, one.term), 1.0),)) for one, _ in every]
+    shown = [
+        synonyms.get(one.term) or [(forms.get(part, part), 1.0) for part in one.term.split(" ")]
+        for one, _ in every
+    ]
     # Lists, because queries are short and arrays cost more to create.
     numbered = sorted(zip(vocabulary.indices(list(counts)).tolist(), counts, strict=True))
     inside = [(number, term) for number, term in numbered if number >= 0]
-    absent = [term for number, term in numbered if number < 0 and term not in parts]
+    absent = [term for number, term in numbered if number < 0 and term not in replaced]
     outside, unknown = _ask(absent, counts, forms, snapshot.S, snapshot.source)
     return ParsedQuery(
         terms=np.array([number for number, _ in inside], np.int32),
@@ -225,24 +256,44 @@ def _in_capitals(query: str | Sequence[str]) -> set[str]:
     return capitals - {"and", "or"}
 
 
-def _query_words(stems: list[str], names: list[bool], snapshot: Snapshot) -> Iterator[QueryWord]:
-    """Yield the words of a clause by their stems, what your lists have as one word together."""
+def _query_words(
+    stems: list[str], names: list[bool], joints: Mapping[int, list[list[str]]], snapshot: Snapshot
+) -> Iterator[QueryWord]:
+    """Yield the words of a clause by their stems, together what your lists have as one word.
+
+    `joints` has the ways to write what stands at a place, its own first.
+    """
     own, number_of, start = snapshot.synonyms, snapshot.S.vocabulary.get, 0
     while start < len(stems):
         last = start + (snapshot.analyzer.longest if own else 1)
         for end in range(min(last, len(stems)), start, -1):
             term = " ".join(stems[start:end])
-            itself, listed = number_of(term), own.get(term)
-            terms, synonyms = ((itself, 1.0),) * (itself >= 0), tuple[tuple[str, float], ...]()
-            if listed:
+            written = [[term]]
+            if end == start + 1 and start in joints:
+                written = joints[start]
+                end = start + len(written[0])
+                term = " ".join(written[0])
+            numbers = [tuple(map(number_of, one)) for one in written]
+            ways = tuple((one, 1.0) for one in dict.fromkeys(numbers) if min(one) >= 0)
+            synonyms = tuple[tuple[str, float], ...]()
+            if listed := own.get(term) or own.get(term.replace(" ", "")):
                 beside = [(number_of(other), *found) for other, found in listed.items()]
                 indexed = [one for one in beside if one[0] >= 0]
-                terms += tuple((number, value) for number, value, _ in indexed)
+                ways += tuple(((number,), value) for number, value, _ in indexed)
                 synonyms = tuple((word, value) for _, value, word in indexed or beside)
-                if terms:
+                if ways:
                     break
-        yield QueryWord(start, term, terms, synonyms, names[start])
+        yield QueryWord(start, term, ways, synonyms, any(names[start:end]))
         start = end
+
+
+def _idf(snapshot: Snapshot, terms: Sequence[str]) -> float:
+    """Return the sum of idf of terms, by the field where each is most frequent."""
+    numbers, n_docs = snapshot.S.vocabulary.indices(terms), snapshot.statistics[0].n_docs
+    known = [own.document_frequencies[numbers[numbers >= 0]] for own in snapshot.statistics]
+    df = np.zeros(len(numbers))
+    df[numbers >= 0] = np.max(known, axis=0)
+    return float(np.log1p((n_docs - df + 0.5) / (df + 0.5)).sum())
 
 
 def _pieces(query: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.spelling.nearby_strings import WordList
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.words import folded
+from softcosine.text.words import JOINED, folded
 
 _MOST = 5  # candidates per word
 _SIMILARITY = EditDistanceSimilarity()
@@ -77,10 +77,10 @@ class Spellings:
         self._n_docs_of = n_docs_of
         forms = vocabulary.forms
         if forms is None:  # without stemming, or if only stems are known
-            self._words: Sequence[str] = vocabulary.terms
+            self._words: Sequence[str] = [term.removeprefix(JOINED) for term in vocabulary.terms]
             self._owners = np.arange(len(vocabulary))
         else:
-            self._words = [form for own in forms for form in own]
+            self._words = [form.removeprefix(JOINED) for own in forms for form in own]
             self._owners = np.repeat(np.arange(len(forms)), [len(own) for own in forms])
         self._list = WordList(list(map(folded, self._words)))
         self._longest = max(map(len, self._words), default=0) + _LONGER

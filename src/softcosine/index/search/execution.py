@@ -19,7 +19,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import Constraints, Mask, Restrictions
 from softcosine.index.query.filters import key_path
-from softcosine.index.query.parser import Clause, parse_syntax
+from softcosine.index.query.parser import Clause, has_unmatched_quote, parse_syntax
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
     Query,
@@ -42,7 +42,7 @@ from softcosine.index.search.highlights import (
     without_title,
 )
 from softcosine.index.search.matches import Group, Matches, count, why_none_passes
-from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, AllWords, QueryMeaning
+from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, QueryMeaning
 from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
 from softcosine.index.search.results import Hit, Hits
@@ -50,6 +50,7 @@ from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
 from softcosine.index.segment.metadata_columns import MISSING, value_at
+from softcosine.index.segment.segment import AllWords
 from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def by_marginal_relevance(
 # and counted; docs/decisions.md.
 SHARES_OF_BEST = {"words": 0.3, "static": 0.3, "encoder": 0.4}
 FEW_WORDS = 3  # that count in a query that is looked for as it is: names, commands, part numbers
+_UNMATCHED_QUOTE = "A quotation mark has no partner, so it is read as text"
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
 _NEAREST = 1000  # documents without a word of the query that are sorted by metadata
 # Of the greatest weight of a query's words: similar words below it are not marked in passages.
@@ -144,12 +146,13 @@ class ReadyQuery:
     near: NDArray[np.int64] | None = None
     impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
     is_document: bool = False
+    unmatched_quote: bool = False
 
     @property
     def absent(self) -> bool:
         """Whether the query has words, and no document has any of them or your synonyms."""
         words = any(one.outside or one.unknown for one in self.parsed)
-        own = any(word.terms for one in self.parsed for word in one.said)
+        own = any(word.ways for one in self.parsed for word in one.said)
         return words and not own and not any(len(one.terms) for one in self.parsed)
 
 
@@ -268,7 +271,11 @@ class Search:
         constraints = self.restrictions.of_query(clauses)
         shown = query_text(query)
         texts += defined
-        ready = ReadyQuery(shown, limited, vectors, constraints, meaning, texts, corrected)
+        quotes = self.request.syntax is not False and not isinstance(query, Mapping)
+        ready = ReadyQuery(
+            shown, limited, vectors, constraints, meaning, texts, corrected,
+            unmatched_quote=quotes and has_unmatched_quote(clauses),
+        )  # fmt: skip
         if meaning is None or not ready.absent or any(one.outside for one in limited):
             return ready
         return replace(ready, meaning=replace(meaning, floor=FLOOR_OF_UNKNOWN))
@@ -300,11 +307,13 @@ class Search:
         asked, said = [one for one in clauses if one.kind != "must_not"], parsed.said
         if len(asked) != 1 or not asked[0].plain or not 0 < len(said) <= FEW_WORDS:
             return ()
-        known = [word for word in said if word.terms]
+        known = [word for word in said if word.ways]
         share = np.float32(len(known) / len(said))
         if said[0].start or (share < 1.0 and not all(word.name for word in known)):
             return ()
-        return tuple(tuple((j, float(value * share)) for j, value in one.terms) for one in known)
+        return tuple(
+            tuple((terms, float(value * share)) for terms, value in one.ways) for one in known
+        )
 
     def _limited(
         self, parsed: tuple[ParsedQuery, ...], *, alike: bool
@@ -621,6 +630,8 @@ class Search:
         if where is not None and not hits and not page.missing:
             unmet = why_none_passes(where, self.count, values_of)
         yield from unmet
+        if page.query.unmatched_quote:
+            yield _UNMATCHED_QUOTE
         if not unmet and (note := self._note(page.query, hits, absent)):
             yield note
         if page.note:
@@ -665,7 +676,7 @@ class Search:
         ]
         least = _CARRYING * max(one.max(initial=0.0) for _, *both in rows for one in both)
         for parsed, own, outside in rows:
-            listed = {j for word in parsed.said for j, _ in word.terms}
+            listed = {j for word in parsed.said for terms, _ in word.ways for j in terms}
             for word, value, j, similarity, exact in parsed.pairs(S, own, outside):
                 same = exact or j in listed
                 if same or value * similarity >= least:
@@ -688,7 +699,10 @@ class Search:
             parts += self.encoding.parts(query.meaning, query.texts, number)
             if all_words := query.meaning.all_words:
                 held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
-                value = min(max([0.0, *(v for j, v in one if j in held)]) for one in all_words)
+                value = min(
+                    max([0.0, *(value for terms, value in ways if held.issuperset(terms))])
+                    for ways in all_words
+                )
                 if value:
                     added = query.meaning.weight * value
                     parts.append(Part(EVERY, EVERY, value, added, exact=value == 1.0))
@@ -705,15 +719,10 @@ class Search:
 
 def document_words(snapshot: Snapshot, number: int) -> dict[str, str]:
     """Return, for each term of a document, its first words in the text; nothing without stems."""
-    analyzer = snapshot.analyzer
-    if not analyzer.stems:
+    if not snapshot.analyzer.stems:
         return {}
-    words = analyzer.kept(snapshot.documents.text(number))
-    stems = analyzer.stem(words)
-    known: dict[str, str] = {}
-    for start, end in analyzer.ranges(stems):
-        known.setdefault(" ".join(stems[start:end]), " ".join(words[start:end]))
-    return known
+    found = snapshot.analyzer.terms_and_words(snapshot.documents.text(number))
+    return dict(reversed(found))
 
 
 def _by_field(query: Mapping[str, Any], snapshot: Snapshot) -> list[Any]:

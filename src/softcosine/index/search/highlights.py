@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Literal
 
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.words import Span
+from softcosine.text.words import JOINED, Span, joined_runs
 
 _Kind = Literal["exact", "near"]
 # Maximum length of the searched start of a text, in characters.
@@ -156,6 +156,12 @@ def snippet(
     spans = analyzer.spans(text)
     weights = {term: worth for term, worth in weights.items() if worth[0] > 0.0}
     found = _found(spans, analyzer, weights)
+    if any(term.startswith(JOINED) for term in weights):
+        for begin, end, word in joined_runs(text, spans):
+            if worth := weights.get(analyzer.stem([word])[0]):
+                found |= {
+                    i: max(found.get(i, worth), worth, key=by_worth) for i in range(begin, end)
+                }
     start, stop, licences = 0, len(text), list[int]()
     if len(text) > width:
         licences = _licences(text)

@@ -28,7 +28,7 @@ from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
 from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
-from softcosine.index.segment.segment import Segment, holding_each
+from softcosine.index.segment.segment import AllWords, Segment, holding_each
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
@@ -37,8 +37,6 @@ FLOOR = 0.2
 FLOOR_OF_UNKNOWN = 0.4
 _FEW = 1 << 17  # documents that one thread compares with a query before another has started
 _AHEAD = 4  # segments for each thread whose cosines are computed before they are used
-
-AllWords = tuple[tuple[tuple[int, float], ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +49,10 @@ class QueryMeaning:
         Its coordinates, of length 1.
     weight : float
         Factor of the cosine in a score, above 0.
-    all_words : tuple of tuple of (int, float)
-        Of each word of a query of few words, the terms that stand for it, with their values. A
-        document with all words gets `weight` once more, so that meaning ranks none without these
-        words above it: times the value of the word for which it has the least.
+    all_words : tuple
+        The `QueryWord.ways` of a query of few words. A document with all words gets `weight` once
+        more, so that meaning ranks none without these words above it: times the value of the word
+        for which it has the least.
     floor : float
         The least cosine of a hit without a positive score of words.
     """

@@ -16,6 +16,7 @@ from softcosine.index.segment.segment import Segment, cut
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import are_joined
 
 # The fields of at most `MAX_DOCS` documents, with the positions of each field, or None.
 _Inverted = tuple[tuple[Segment, ...], tuple[Positions, ...] | None]
@@ -69,7 +70,8 @@ def invert(
         moved.sort_indices()
     moved.has_canonical_format = True
     of_fields = [moved] if n_fields == 1 else [moved[f::n_fields] for f in range(n_fields)]
-    cut_fields = [[Segment.from_counts(part) for part in cut(own)] for own in of_fields]
+    joined = are_joined(longer.terms)
+    cut_fields = [[Segment.from_counts(part, joined) for part in cut(own)] for own in of_fields]
     together = list(zip(*cut_fields, strict=True))
     running = [
         positions_of(texts[f::n_fields], analyzer, longer) for f in range(n_fields * positions)
@@ -84,18 +86,18 @@ def invert(
     return segments, longer
 
 
-def renumbered(segment: Segment, numbers: NDArray[np.int32], n_terms: int) -> Segment:
-    """Return a segment of counts with other term numbers, -1 for removed terms."""
+def renumbered(segment: Segment, numbers: NDArray[np.int32], vocabulary: Vocabulary) -> Segment:
+    """Return a segment of counts with the term numbers of a vocabulary, -1 for removed terms."""
     terms = numbers[segment.terms]
     kept = terms >= 0
     pointers = running_sum(kept)[segment.pointers]
     counts = csr_array(
         (segment.counts[segment.levels[kept]], terms[kept], pointers),
-        shape=(segment.n_docs, n_terms),
+        shape=(segment.n_docs, len(vocabulary)),
     )
     counts.sort_indices()
     counts.has_canonical_format = True
-    return Segment.from_counts(counts)
+    return Segment.from_counts(counts, are_joined(vocabulary.terms))
 
 
 def document_frequencies(
@@ -152,7 +154,9 @@ def positions_of(texts: Sequence[Any], analyzer: Analyzer, vocabulary: Vocabular
     analyzer, vocabulary
         Of the index.
     """
-    whole = replace(analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1, phrases=())
+    whole = replace(
+        analyzer, stemmer=None, stop_words=None, max_ngram=1, min_length=1, phrases=(), joints=False
+    )
     words = analyze(texts, whole)
     stems = vocabulary.indices(analyzer.stem(list(words.vocabulary.terms)))
     kept = np.fromiter(map(analyzer.keeps, words.vocabulary.terms), np.bool_, len(stems))

@@ -125,8 +125,11 @@ class Segment:
     _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
-    def from_counts(cls, X: csr_array) -> Self:
-        """Return the segment of a canonical matrix of positive counts (n_docs, n_terms)."""
+    def from_counts(cls, X: csr_array, joined: NDArray[np.bool_] | None = None) -> Self:
+        """Return the segment of a canonical matrix of positive counts (n_docs, n_terms).
+
+        Lengths do not count terms that are `joined`.
+        """
         n_docs, n_terms = X.shape
         assert n_docs <= MAX_DOCS
         if n_terms > _MAX_TERMS:
@@ -155,7 +158,7 @@ class Segment:
             reals=np.empty(0),
             frequencies=frequencies.astype(np.float64),
             scales=np.ones(n_docs),
-            lengths=_sums(X.data.astype(np.float64), pointers),
+            lengths=_sums((X.data if joined is None else X.data * ~joined[terms]), pointers),
             **_directory(term_groups),
             group_starts=group_starts[: n_groups + 1].astype(np.uint32),
             group_levels=group_levels[:n_groups].copy(),
@@ -414,12 +417,12 @@ def cut(X: csr_array) -> list[csr_array]:
     return [X[start : start + MAX_DOCS] for start in starts] if len(starts) > 1 else [X]
 
 
-def _sums(values: NDArray[np.float64], pointers: NDArray[np.int64]) -> NDArray[np.float64]:
+def _sums(values: NDArray[Any], pointers: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the sum of the values of each document."""
     sums = np.zeros(pointers.shape[0] - 1)
     filled = np.diff(pointers) > 0
     if filled.any():
-        sums[filled] = np.add.reduceat(values, pointers[:-1][filled])
+        sums[filled] = np.add.reduceat(values.astype(np.float64), pointers[:-1][filled])
     return sums
 
 
@@ -452,27 +455,35 @@ def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:
     return running_sum(np.bincount(keys, minlength=n))[:n]
 
 
+# The ways to write each word of a query: the terms that a document must hold, and a value.
+AllWords = tuple[tuple[tuple[tuple[int, ...], float], ...], ...]
+
+
 def holding_all(of_fields: Sequence[Segment], terms: Iterable[int]) -> NDArray[np.bool_]:
     """Return which documents of a segment have all terms, each in any field, deleted ones too.
 
     A negative number is a word without a term, which no document has.
     """
-    return holding_each(of_fields, [((term, 1.0),) for term in terms]) > 0.0
+    return holding_each(of_fields, [(((term,), 1.0),) for term in terms]) > 0.0
 
 
 def holding_each(
-    of_fields: Sequence[Segment], words: Iterable[Iterable[tuple[int, float]]]
+    of_fields: Sequence[Segment], words: Iterable[Iterable[tuple[tuple[int, ...], float]]]
 ) -> NDArray[np.float32]:
-    """Return the least value of the words in each document: the greatest of a term that it has.
+    """Return the least value of the words in each document: the greatest of a way that it has.
 
-    As for `holding_all`; a word is given by its terms with their values.
+    As for `holding_all`; see `AllWords`.
     """
     least = np.ones(of_fields[0].n_docs, np.float32)
-    for terms in words:
+    for ways in words:
         holding = np.zeros_like(least)
-        for term, value in terms:
-            for own in of_fields if term >= 0 else ():
-                documents = own.postings(term)
+        for terms, value in ways:
+            if len(terms) > 1:
+                having = np.flatnonzero(holding_all(of_fields, terms))
+                holding[having] = np.maximum(holding[having], np.float32(value))
+                continue
+            for own in of_fields if terms[0] >= 0 else ():
+                documents = own.postings(terms[0])
                 holding[documents] = np.maximum(holding[documents], np.float32(value))
         np.minimum(least, holding, out=least)
     return least

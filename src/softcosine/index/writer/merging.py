@@ -142,7 +142,11 @@ def full_groups(
     return groups
 
 
-def merge_fields(segments: Sequence[Segment], live: Sequence[NDArray[np.bool_]]) -> Segment:
+def merge_fields(
+    segments: Sequence[Segment],
+    live: Sequence[NDArray[np.bool_]],
+    joined: NDArray[np.bool_] | None = None,
+) -> Segment:
     """Return a merged segment of one field, identical to inverting its documents again.
 
     Parameters
@@ -151,10 +155,12 @@ def merge_fields(segments: Sequence[Segment], live: Sequence[NDArray[np.bool_]])
         Of counts.
     live : sequence of ndarray of shape (n_docs,), bool
         Masks of the documents to keep, one per segment.
+    joined : ndarray of shape (n_terms,), bool, optional
+        Which terms are joined words. By default none.
     """
     n_terms = max(segment.n_terms for segment in segments)
     rows = [own.matrix(n_terms)[mask] for own, mask in zip(segments, live, strict=True)]
-    return Segment.from_counts(vstack(rows, format="csr"))
+    return Segment.from_counts(vstack(rows, format="csr"), joined)
 
 
 class MergedDocuments:

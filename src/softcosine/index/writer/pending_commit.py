@@ -51,6 +51,7 @@ from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.forms import counted_forms
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
+from softcosine.text.words import are_joined
 
 if TYPE_CHECKING:
     from softcosine.space.meaning import MeaningSpace
@@ -730,7 +731,7 @@ class PendingCommit:
         moved = np.flatnonzero(numbers != np.arange(len(terms)))
         first = int(moved[0]) if len(moved) else len(terms)
         self._segments = [
-            self._renumbered(entry, numbers, len(vocabulary))
+            self._renumbered(entry, numbers, vocabulary)
             if entry.part in parts and max(own.n_terms for own in entry.fields) > first
             else entry
             for entry in self._segments
@@ -738,11 +739,11 @@ class PendingCommit:
         self.vocabulary = vocabulary
 
     def _renumbered(
-        self, entry: IndexedSegment, numbers: NDArray[np.int32], n_terms: int
+        self, entry: IndexedSegment, numbers: NDArray[np.int32], vocabulary: Vocabulary
     ) -> IndexedSegment:
         """Write a segment again with other term numbers."""
         written = self._writer.write_segment(
-            [renumbered(own, numbers, n_terms) for own in entry.fields],
+            [renumbered(own, numbers, vocabulary) for own in entry.fields],
             entry.documents,
             entry.positions and [own.renumbered(numbers) for own in entry.positions],
         )
@@ -837,9 +838,10 @@ class PendingCommit:
                     "the index keeps; rebuild the index."
                 )
             positions = [Positions.merge(own, live) for own in zip(*every, strict=True)]
+        joined = are_joined(self.vocabulary.terms)
         fields = zip(*(entry.fields for entry in entries), strict=True)
         written = self._writer.write_segment(
-            [merge_fields(own, live) for own in fields], MergedDocuments(entries), positions
+            [merge_fields(own, live, joined) for own in fields], MergedDocuments(entries), positions
         )
         merged = replace(written, norms=joined_norms(entries))
         coordinates = [entry.coordinates for entry in entries]

@@ -31,9 +31,9 @@ from softcosine.similarity.source import (
 )
 from softcosine.text.packing import pack_strings, unpack_strings
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.words import pair_in_run
+from softcosine.text.words import JOINED, pair_in_run
 
-_DIGIT = re.compile(r"\d")
+_DIGIT = re.compile(rf"\d|^{JOINED}")  # or a joined word, whose parts are terms
 _IDEOGRAPHS = re.compile(
     "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )

@@ -129,7 +129,7 @@ def written_terms(term: str) -> tuple[str, ...]:
     >>> written_terms("attorney-at-law"), written_terms("bank_account")
     (('attorney-at-law', 'attorney at law'), ('bank account',))
     """
-    plain = " ".join(normalize(term).split())
+    plain = " ".join(normalize(term.replace("_", " ")).split())
     words = " ".join(find_words(plain))
     return (plain,) if words in ("", plain) else (plain, words)
 

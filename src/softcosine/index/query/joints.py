@@ -1,0 +1,89 @@
+"""The words of a query with other joints: the same characters, written apart, joined or in one.
+
+``60 W`` is also ``60W``, ``KX9916`` is ``KX 9916``, ``e-mail`` is ``email``. The index has what
+joints make of words (`softcosine.text.words`), so a query needs only such terms of the index.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, combinations, islice, pairwise, product
+
+from softcosine.text.analyzer import Analyzer
+from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import JOINED, LETTER, MOST_PARTS, Span, has_unspaced, is_joint
+
+_ATOM = re.compile(r"\d+(?:\.\d+)*|[^\d.]+")
+_LONGEST_TEXT = 10_000  # characters; of a longer one, such as a document, words are as written
+_MOST_VARIANTS = 16  # of a phrase
+
+
+def units_of(
+    text: str | Sequence[str], analyzer: Analyzer, vocabulary: Vocabulary, *, phrase: bool = False
+) -> list[list[tuple[str, ...]]]:
+    """Return the words of a text in runs that could have other joints.
+
+    Parameters
+    ----------
+    text : str, or sequence of str
+        Tokens have no other joints.
+    analyzer : Analyzer
+    vocabulary : Vocabulary
+    phrase : bool
+        Whether the words of a variant stand in a row. Then any two words, and single letters, can
+        stand for a word; otherwise a joined word can.
+
+    Returns
+    -------
+    list of list of tuple of str
+        Of each run its words, then its other variants of which the index has every word.
+    """
+    if not isinstance(text, str) or not analyzer.joints or len(text) > _LONGEST_TEXT:
+        return [[(word,)] for word in (analyzer.words(text) if isinstance(text, str) else text)]
+    spans = analyzer.spans(text)
+    ends = [i for i, pair in enumerate(pairwise(spans), 1) if not _could_join(text, *pair)]
+    bounds = pairwise([0, *ends, len(spans)] if spans else ())
+    runs = [tuple(span.word for span in spans[first:stop]) for first, stop in bounds]
+    units = [list(dict.fromkeys(_variants(run, phrase=phrase))) for run in runs]
+    words = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(units))))
+    numbers = vocabulary.indices(analyzer.stem(words)).tolist()
+    known = {word for word, number in zip(words, numbers, strict=True) if number >= 0}
+    # Documents with the joined word of several words have these, too.
+    known -= {JOINED + "".join(own) for own, *_ in units if len(own) > 1 and known.issuperset(own)}
+    return [[own, *(one for one in others if known.issuperset(one))] for own, *others in units]
+
+
+def variants_of(units: Sequence[Sequence[tuple[str, ...]]]) -> Iterator[list[str]]:
+    """Yield the ways to write a text, that of the text first; not all if they are many."""
+    for chosen in islice(product(*units), _MOST_VARIANTS):
+        yield list(chain.from_iterable(chosen))
+
+
+def _could_join(text: str, left: Span, right: Span) -> bool:
+    """Whether a joint stands between two words, or a blank between a number and letters."""
+    gap, spaced = text[left.end : right.start], not has_unspaced(left.word + right.word)
+    number_and_letters = left.word[-1].isdigit() != right.word[0].isdigit()
+    blank = spaced and (gap == " & " or (gap.isspace() and number_and_letters))
+    return blank or is_joint(text, left, right)
+
+
+def _variants(words: tuple[str, ...], *, phrase: bool) -> Iterator[tuple[str, ...]]:
+    """Yield words, then other ways to join their letters and numbers; numbers alone stay apart."""
+    whole, variants = "".join(words), [words]
+    atoms = [atom for word in words for atom in _ATOM.findall(word)]
+    if 1 < len(atoms) <= MOST_PARTS and "".join(atoms) == whole:
+        for n_cuts in range(len(atoms)):
+            for cuts in combinations(range(1, len(atoms)), n_cuts):
+                parts = [atoms[a:b] for a, b in pairwise((0, *cuts, len(atoms)))]
+                if all(len(part) == 1 or LETTER.search("".join(part)) for part in parts):
+                    variants.append(tuple("".join(part) for part in parts))
+    yield from variants
+    if not phrase:
+        yield (JOINED + whole,)
+        for one in variants if len(words) == 1 else [words]:
+            for i, word in enumerate(one):
+                yield (*one[:i], JOINED + word, *one[i + 1 :])
+    elif len(words) == 1 and whole.isalnum():
+        yield from ((whole[:i], whole[i:]) for i in range(1, len(whole)))
+        yield tuple(whole) if len(whole) <= MOST_PARTS else words
