@@ -368,8 +368,8 @@ def test_systems_are_of_a_language():
     assert from_spec("bm25:language=german,stop_words=german").analyzed(GERMAN).analyzer == (
         Analyzer("german", stop_words="german", joints=False)
     )
-    assert from_spec("bm25").analyzed(GERMAN).analyzer == Analyzer("german")
-    assert from_spec("bm25:stemmer=none").analyzed(GERMAN).analyzer == Analyzer()
+    assert from_spec("bm25").analyzed(GERMAN).analyzer == Analyzer("german", joints=False)
+    assert from_spec("bm25:stemmer=none").analyzed(GERMAN).analyzer == Analyzer(joints=False)
     for spec in ("bm25:language=klingon", "soft:stop_words=klingon", "bm25:stemmer=klingon"):
         with pytest.raises(InvalidInputError, match="klingon"):
             from_spec(spec)
