@@ -637,3 +637,29 @@ def test_an_encoder_that_fails_leaves_nothing_half(tmp_path):
     assert (
         shown(sc.SoftIndex.open(tmp_path / "x", verify=True).search("tea", ask="static")) == before
     )
+
+
+def test_every_word_counts_with_other_joints():
+    index = made(["green 5mm tyre", "green mm night", "green 5 mm moon", "tea"])
+    for query in ("green 5 mm", "green 5mm"):
+        for id, counts in (("0", True), ("1", False), ("2", True)):
+            told = [part.query_word for part in index.explain(query, id).parts]
+            assert (EVERY in told) == counts, (query, id)
+        assert {hit.id for hit in index.search(query, k=2)} == {"0", "2"}
+        assert index.search(query).note == ""
+
+
+def test_lengths_do_not_count_joined_words_after_a_merge_either(tmp_path):
+    texts = ["e-mail on the moon", "up-to-date tyre", "green tea", "anti-slip night-tyre"]
+    whole = made(texts, encoder=None, meaning_space=None)
+    made(texts[:2], encoder=None, meaning_space=None).save(tmp_path / "x")
+    with sc.SoftIndex.open(tmp_path / "x").writer() as writer:
+        for number, text in enumerate(texts[2:], 2):
+            writer.add(str(number), text)
+        writer.merge()
+    check_index(Store.open(tmp_path / "x"))
+    merged = sc.SoftIndex.open(tmp_path / "x")
+    lengths = merged.snapshot.segments[0].fields[0].lengths
+    assert lengths.tolist() == [5.0, 4.0, 2.0, 4.0]
+    for query in ("email", "night tyre", "antislip"):
+        assert shown(merged.search(query)) == shown(whole.search(query))
