@@ -21,12 +21,12 @@ from softcosine.index.directory.snapshot import Snapshot
 
 WORDS = [
     "tea", "green", "pot", "cup", "coffee", "tyre", "wheel", "bicycle", "car", "road", "repair",
-    "broken", "flat", "drink", "kettle", "the", "garage", "engine",
+    "broken", "flat", "drink", "kettle", "the", "garage", "engine", "tea-pot", "teapot", "60W",
 ]  # fmt: skip
 QUERIES = [
     "green tea", "flat tyre", "+tea cup", "car -road", '"green tea" pot', "bicycle repair shop",
     "kettel", "the", "beverage", "unknownword", "automobile^2 tea", "+garage +engine", "",
-    " ".join(WORDS), '-"flat tyre" wheel', "tea tea tea green",
+    " ".join(WORDS), '-"flat tyre" wheel', "tea tea tea green", "teapot", "60 W", "+tea-pot cup",
 ]  # fmt: skip
 RANKINGS = ["soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine"]
 
