@@ -121,7 +121,7 @@ def test_fields_of_an_index_are_read_by_their_names(run, folder):
 
 
 @pytest.mark.parametrize("command", ["index", "shards build"])
-def test_the_columns_that_made_an_index_are_those_of_later_files(run, tmp_path, command):
+def test_the_columns_that_made_an_index_are_those_of_later_files(run, folder, tmp_path, command):
     def table(name, *rows):
         path = tmp_path / name
         path.write_text("\n".join(["sku,question,answer,text,n", *rows]))
