@@ -195,7 +195,7 @@ def test_a_question_without_quotes_is_text(query):
     "query",
     [
         "\u201cflat tyre\u201d", "\u201eflat tyre\u201c", "\u00abflat tyre\u00bb",
-        "\u00bbflat tyre\u00ab", "\u00ab\u00a0flat tyre\u00a0\u00bb", "\u300cflat tyre\u300d",
+        "\u00ab\u00a0flat tyre\u00a0\u00bb", "\u300cflat tyre\u300d",
         '"flat tyre\u201d', "\u201cflat tyre\"", "\uff02flat tyre\uff02", "\u300eflat tyre\u300f",
     ],
 )  # fmt: skip
@@ -203,6 +203,13 @@ def test_typographic_quotation_marks_are_quotes(query):
     assert parsed(f"a {query} b") == [should("a"), ("should", True, "flat tyre", 1.0), should("b")]
     assert parsed(f"-{query}") == [("must_not", True, "flat tyre", 1.0)]
     assert parser.parse_syntax(query, syntax=False) == (Clause(query),)
+
+
+def test_german_quotation_marks_within_a_sentence_set_words_off():
+    assert parsed("\u00bbflat tyre\u00ab") == [("should", True, "flat tyre", 1.0)]
+    assert parsed("+\u00bbflat tyre\u00ab") == [("must", True, "flat tyre", 1.0)]
+    for sentence in ("a \u00bbflat tyre\u00ab b", "\u00bbflat\u00ab tyre"):
+        assert parsed(sentence) == [should(sentence)]
 
 
 def test_text_around_corner_brackets_has_no_blanks():

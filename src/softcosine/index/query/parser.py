@@ -28,7 +28,8 @@ A sign or a quote is an operator only where it is unambiguous, so ordinary text 
 - A weight is a decimal number after ``^`` at the end of a word or phrase; *x^y* is plain text. It
   is at least 0.000001 and at most 1000000. It has no effect on excluded words.
 
-Typographic quotation marks (“ ” „ « » 「 」 『 』 ＂) are quotes, also in mixed pairs.
+Typographic quotation marks (“ ” „ « » 「 」 『 』 ＂) are quotes, also in mixed pairs. What » and «
+set off within other words, as German texts do with names, is plain text.
 
 Everything else is plain text. A clause may contain several words: ``+e-mail`` requires *e* and
 *mail*. A clause without words is ignored, such as ``+the`` if *the* is a removed stop word.
@@ -53,6 +54,7 @@ _LEAST, _MOST = 1e-6, 1e6
 # Text around corner brackets has no spaces.
 _BRACKET = re.compile(r"(?<![+-])(?=[「『])|(?<=[」』])(?!\^)")
 _QUOTES = str.maketrans(dict.fromkeys("“”„‟«»「」『』〝〞〟＂", '"'))
+_SET_OFF = re.compile(r"(?<=\w )»([^»«]*)«|^»([^»«]*)«(?= \w)")
 _QUOTE = re.compile(r'(?<!\d)"')  # not of inches
 _MARK = re.compile(r'["+^-]')
 # Possessive quantifiers (`++`, `*+`) keep the time linear in the text.
@@ -142,7 +144,7 @@ def parse_syntax(query: str | Sequence[str], syntax: bool | None = None) -> tupl
     """
     if syntax is False or not isinstance(query, str):
         return (Clause(query),)
-    text = _BRACKET.sub(" ", query).translate(_QUOTES)
+    text = _SET_OFF.sub(r"\1\2", _BRACKET.sub(" ", query)).translate(_QUOTES)
     if _MARK.search(text) is None:
         return (Clause(query),)
     clauses: list[Clause] = []
