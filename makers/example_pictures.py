@@ -7,23 +7,16 @@ them a little otherwise. Takes about half a minute.
 
 from __future__ import annotations
 
-import unicodedata
 from pathlib import Path
 
 import softcosine as sc
 from softcosine.cli.symbols import symbols
 from softcosine.evaluate.plots.drawing import Picture
-from softcosine.plots import (
-    document_map,
-    explanation_bars,
-    similarity_heat_map,
-    word_heat_map,
-)
+from softcosine.plots import explanation_bars, similarity_heat_map, word_heat_map
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 QUERY = "sick kitten"
 CRYING_CAT = "\N{CRYING CAT FACE}"
-KINDS = {"Sm": "mathematics", "Sc": "currency", "Sk": "modifier", "So": "other symbol"}
 
 
 def main() -> None:
@@ -32,10 +25,6 @@ def main() -> None:
     index = sc.SoftIndex.from_texts(
         list(names.values()),
         ids=list(names),
-        metadata=[
-            {"kind": KINDS.get(unicodedata.category(character), "punctuation")}
-            for character in names
-        ],
         source=sc.EmbeddingSimilarity.english(),
         ranking="soft_cosine",
     )
@@ -45,7 +34,6 @@ def main() -> None:
         "documents": similarity_heat_map(index, hits.ids, labels=labels, title=QUERY),
         "words": word_heat_map(index, ["kitten", "sick", "music", "weather"], k=6),
         "explanation": explanation_bars(index.explain("face of a weeping kitten", CRYING_CAT)),
-        "map": document_map(index, color_by="kind", max_documents=1500),
     }
     FOLDER.mkdir(exist_ok=True)
     for name, picture in pictures.items():

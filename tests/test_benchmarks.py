@@ -355,14 +355,6 @@ def test_frequent_words_are_kept(benchmark, monkeypatch, tmp_path):
     assert script.frequent_words(tmp_path, n=5) == ["king", "dead", "tea"]
 
 
-def test_document_map(benchmark, texts):
-    pytest.importorskip("sklearn")
-    script = benchmark("document_map")
-    rows = script.measured(texts, ["a", "b"] * 30, (3,))
-    assert len(rows) == 7
-    assert all(0 <= row["nearest ten kept"] <= 1 for row in rows)
-
-
 def test_languages(benchmark):
     script = benchmark("languages")
     texts = ["der Hund und die Katze sind im Garten", "das Haus ist nicht auf dem Berg"] * 60

@@ -1,4 +1,4 @@
-"""``softcosine collection map`` and ``--plot``."""
+"""``--plot``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ pytest.importorskip("matplotlib")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("pictures") / "a.index"
-    metadata = [{"lang": "en", "year": 2019 + i} for i in range(len(TEXTS))]
-    SoftIndex.from_texts(TEXTS.values(), ids=TEXTS, metadata=metadata).save(path)
+    SoftIndex.from_texts(TEXTS.values(), ids=TEXTS).save(path)
     return path
 
 
@@ -35,7 +34,6 @@ COMMANDS = {
     "similar": ["similar", "INDEX", "bike", "-k", 3],
     "explain": ["explain", "INDEX", "flat tyre", "bike"],
     "terms": ["terms", "INDEX", "tyre", "tea"],
-    "map": ["collection", "map", "INDEX"],
 }
 
 
@@ -47,10 +45,7 @@ def command(request, folder):
 def test_a_picture_is_drawn_beside_what_is_printed(run, command, tmp_path):
     first, second = tmp_path / "a.png", tmp_path / "b.png"
     shown = run(*command, "--plot", first)
-    assert shown.strip()
-    if "map" not in command:
-        without = run(*command)
-        assert without.splitlines()[0] == shown.splitlines()[0]
+    assert run(*command).splitlines()[0] == shown.splitlines()[0]
     record = [json.loads(line) for line in run(*command, "--plot", second, "--json").splitlines()]
     assert record
     assert first.read_bytes().startswith(PNG)
@@ -109,44 +104,6 @@ def test_finding_nothing_draws_that(run, folder, tmp_path):
     assert (tmp_path / "a.png").read_bytes().startswith(PNG)
 
 
-def test_a_map_needs_somewhere_to_go(run, folder):
-    assert "pass --plot FILE to draw the map" in run("collection", "map", folder, code=2)
-
-
-def test_a_map_is_printed_as_numbers(run, folder):
-    record = json.loads(run("collection", "map", folder, "--json", "--color-by", "year"))
-    assert [one["id"] for one in record["documents"]] == list(TEXTS)
-    assert [one["value"] for one in record["documents"]] == [2019, 2020, 2021, 2022, 2023]
-    assert all(-1 <= one[axis] <= 1 for one in record["documents"] for axis in "xy")
-    assert record["n_candidates"] == 5
-    assert 0 <= record["kept_neighbors"] <= 1
-
-
-def test_a_map_is_of_what_passes_a_filter_and_colored(run, folder, tmp_path):
-    shown = run(
-        "collection", "map", folder, "--plot", tmp_path / "m.pdf", "--color-by",
-        "lang", "--where", "year>=2020",
-        "--max-documents", 3,
-    )  # fmt: skip
-    assert "a sample of 3 of 4 documents" in " ".join(shown.split())
-    message = run(
-        "collection", "map", folder, "--plot", tmp_path / "n.png", "--color-by", "size", code=2
-    )
-    assert "no document has the field 'size'" in message
-    assert "they have 'lang', 'year'" in message
-    assert "max_documents is 20001" in run(
-        "collection", "map", folder, "--json", "--max-documents", 20001, code=2
-    )
-
-
-def test_a_map_of_an_empty_index_is_drawn(run, tmp_path):
-    SoftIndex.from_texts([]).save(tmp_path / "empty.index")
-    assert "0 documents" in run(
-        "collection", "map", tmp_path / "empty.index", "--plot", tmp_path / "m.png"
-    )
-    assert (tmp_path / "m.png").read_bytes().startswith(PNG)
-
-
 def test_words_that_nobody_knows_draw_nothing(run, folder, tmp_path):
     assert "stands in no document" in run(
         "terms", folder, "tea", "zzqx", "--plot", tmp_path / "t.png", code=1
@@ -155,12 +112,6 @@ def test_words_that_nobody_knows_draw_nothing(run, folder, tmp_path):
         "explain", folder, "tea", "nobody", "--plot", tmp_path / "t.png", code=1
     )
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_map_has_help_with_an_example(run):
-    shown = run("collection", "map", "--help")
-    assert "    softcosine collection map" in shown
-    assert "JSON: " in shown
 
 
 def test_commands_without_a_picture_do_not_load_matplotlib(folder):

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.evaluate.plots.document_map import document_map, neighborhoods
 from softcosine.index.near_duplicates import meaning
 from softcosine.index.search.meaning import QueryMeaning, meaning_searcher
 from softcosine.index.soft_index import SoftIndex
@@ -209,22 +208,3 @@ def test_what_cannot_be_compared_is_refused():
     plain = SoftIndex.from_texts(["red"], plain=True)
     with pytest.raises(InvalidInputError, match="no coordinates"):
         plain.dedupe(by="both")
-
-
-@BY
-def test_a_map_draws_the_neighbors_by_meaning(by):
-    index = made(random_texts(60, 5), last={30}, deleted={7}, unread={31})
-    chosen = index.documents.numbers[::2]
-    found = neighborhoods(index.snapshot, chosen, k=3, by=by, threads=1).graph
-    ids = [index.documents.id(number) for number in chosen.tolist()]
-    pairs = {pair: score for pair, score in similarities(index, by).items() if {*pair} <= {*ids}}
-    rows = [
-        (ids[row], ids[other], score)
-        for row in range(len(ids))
-        for other, score in zip(found[[row]].indices, found[[row]].data, strict=True)
-    ]
-    assert rows == nearest(pairs, 3)
-    drawn = document_map(index, by=by)
-    assert set(drawn.ids) | set(drawn.left_out) == set(index)
-    assert index.snapshot.n_encoded < 31
-    assert ("31" in drawn.left_out) == (by == "meaning")

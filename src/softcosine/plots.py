@@ -1,4 +1,4 @@
-"""Plots of similarities, of documents in the plane, and of the summands of a score.
+"""Plots of similarities, and of the summands of a score.
 
 Each function returns a data object with the numbers and `to_dict`. Its `save` draws it by
 matplotlib (``pip install 'softcosine[plots]'``) into a file, and a notebook shows it.
@@ -11,12 +11,9 @@ matplotlib (``pip install 'softcosine[plots]'``) into a file, and a notebook sho
 >>> heat.save("similar.png")  # doctest: +SKIP
 """
 
-from softcosine.evaluate.plots.document_map import DocumentMap as DocumentMap
-from softcosine.evaluate.plots.document_map import document_map as document_map
 from softcosine.evaluate.plots.explanation_bars import ExplanationBars as ExplanationBars
 from softcosine.evaluate.plots.explanation_bars import explanation_bars as explanation_bars
 from softcosine.evaluate.plots.heat_maps import HeatMap as HeatMap
 from softcosine.evaluate.plots.heat_maps import similarity_heat_map as similarity_heat_map
 from softcosine.evaluate.plots.heat_maps import term_heat_map as term_heat_map
 from softcosine.evaluate.plots.heat_maps import word_heat_map as word_heat_map
-from softcosine.evaluate.plots.regions import Region as Region

@@ -220,7 +220,7 @@ def test_every_command_takes_an_address_or_says_that_it_needs_files(run):
     local = {name for name, kind in places() if kind == Index}
     more = {
         "admin backup": ["b"], "admin check": [], "admin encode": [],
-        "collection batch": ["a", "-o", "b"], "collection map": ["--plot", "a.png"],
+        "collection batch": ["a", "-o", "b"],
         "server compare": [URL, "--field", "x"], "server search": [URL, "tea", "--field", "x"],
     }  # fmt: skip
     assert local == set(more)

@@ -180,11 +180,10 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
         ("encode", writing.encode, "Encode documents, so that searches also rank by meaning."),
         ("teach", teaching.teach_queries, "Fit a query table for your own encoder."),
     )),
-    ("collection", _collection, "Whole collections: tune, batch, pairs, map.", (
+    ("collection", _collection, "Whole collections: tune, batch, pairs.", (
         ("tune", None, "Choose settings on judged queries and measure their gain."),
         ("batch", searching.batch, "Search many queries and write their hits to a file."),
         ("pairs", near_duplicates.pairs, "Find all similar pairs, or nearest neighbours."),
-        ("map", None, "Draw a map of the documents."),
     )),
     ("server", _server, "Text fields of Elasticsearch and others: expand, search, compare.", (
         ("expand", server_fields.expand, "Print a query for Elasticsearch, OpenSearch or Solr."),

@@ -214,7 +214,7 @@ ONLY = "only:"  # before a list of synonyms that the default source is not joine
 # For estimators only: their documents are a matrix.
 _DOCUMENTS = SourceKind(_documents, named=True, placed=True, learned=True, of_cosines=True)
 
-_VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".kv", ".model", ".safetensors", ".glove")
+_VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import as_file, files
@@ -17,9 +15,8 @@ from softcosine.encoders.loading import MINILM
 from softcosine.errors import MalformedFileError
 from softcosine.matrix.stored import source_settings, source_state
 from softcosine.similarity.bundled import check_reference, reference_to
-from softcosine.similarity.embeddings.gensim_files import ARRAY_ERRORS
 from softcosine.space.meaning import STATIC, MeaningSpace
-from softcosine.storage.disk import checked_path, written_beside
+from softcosine.storage.disk import NPZ_ERRORS, checked_path, written_beside
 
 _SETTINGS, _PREFIX = "settings", "meaning"
 
@@ -47,12 +44,8 @@ def load_meaning(path: str | Path) -> MeaningSpace:
         try:
             with np.load(file, allow_pickle=False) as archive:
                 arrays = {name: np.asarray(archive[name]) for name in archive.files}
-        # RuntimeError: encrypted, or compressed in a way that zipfile does not support.
         # AttributeError, TypeError: a single array instead of an archive.
-        except (
-            zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, AttributeError, TypeError,
-            MemoryError, *ARRAY_ERRORS,
-        ) as error:  # fmt: skip
+        except (AttributeError, TypeError, MemoryError, *NPZ_ERRORS) as error:
             # NumPy takes every other file for a pickle, and suggests to load it.
             other = "a file of another kind, or arrays of Python objects"
             problem = other if "pickle" in str(error) else str(error)

@@ -16,6 +16,7 @@ the new one, never a mixture.
 """
 
 from softcosine.storage.disk import (
+    NPZ_ERRORS,
     check_folder,
     checked_path,
     file_size,
@@ -50,6 +51,7 @@ from softcosine.storage.replacement import check_target, replacing
 __all__ = [
     "FORMAT_VERSION",
     "MANIFEST",
+    "NPZ_ERRORS",
     "Folder",
     "check_folder",
     "check_target",

@@ -7,12 +7,22 @@ import errno
 import hashlib
 import os
 import stat
+import tokenize
 import uuid
+import zipfile
+import zlib
 from collections.abc import Iterator
 from io import BufferedReader
 from pathlib import Path
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
+
+# Errors of np.load for a damaged .npz archive. RuntimeError: encrypted, or compressed in a way that
+# zipfile does not support.
+NPZ_ERRORS = (
+    zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, ValueError, EOFError, OSError,
+    SyntaxError, tokenize.TokenError,
+)  # fmt: skip
 
 _JUNCTION = 0xA0000003  # reparse tag of a directory junction of Windows
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)

@@ -2,8 +2,6 @@
 
 ``heat_maps.py``
     Heat maps of documents, words or terms.
-``document_map.py``
-    A map of documents.
 ``explanation_bars.py``
     What each pair of words adds to a score.
 ``drawing.py``

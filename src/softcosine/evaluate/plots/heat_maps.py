@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._validation import check_choice, check_whole
+from softcosine._validation import check_choice, check_type, check_whole
 from softcosine.errors import InvalidInputError, UnknownTermError
-from softcosine.evaluate.plots.compared import (
-    compared_searcher,
-    document_vectors,
-    snapshot_of,
-    unit_of,
-)
 from softcosine.evaluate.plots.drawing import MOST_ROWS, Picture, columns, label
-from softcosine.index.query.query_vectors import OutsideWord
+from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.query_vectors import OutsideWord, ParsedQuery, query_vector
+from softcosine.index.rankings import TITLES
+from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.results import Hits
 from softcosine.index.search.searchable import Searchable
 from softcosine.matrix.outside import outside_similarities
@@ -32,6 +29,8 @@ _LABEL = 40  # columns
 _FEW = 12  # largest number of rows with numbers in the cells
 _NARROW = 60  # number of rows from which columns have no labels
 _ORDERS = ("similarity", "given")
+# Rankings that do not depend on which of two documents is the query, as for pairs.
+_SYMMETRIC = ("soft_cosine", "inner_product")
 _ITSELF = "#d9d9d9"
 # ColorBrewer's YlGnBu with white for similarity 0; below 0 the reds of YlOrRd.
 _COLORS = [
@@ -239,15 +238,15 @@ def similarity_heat_map(
     ('a', 'b', 'c')
     >>> heat.save("heat.png")  # doctest: +SKIP
     """
-    snapshot = snapshot_of(index)
-    searcher = compared_searcher(snapshot, ranking)
+    snapshot = _snapshot_of(index)
+    searcher = _compared_searcher(snapshot, ranking)
     if ids is None:
-        _check_number(snapshot.n_docs, "document_map draws as many as there are.")
+        _check_number(snapshot.n_docs, "pass the ids of fewer.")
         numbers = snapshot.documents.numbers
         names = [snapshot.documents.id(number) for number in numbers.tolist()]
     else:
         names = _names(ids, "ids")
-        _check_number(len(names), "name fewer, or draw a document_map.")
+        _check_number(len(names), "name fewer.")
         numbers = np.array([snapshot.documents.number(id) for id in names], np.int64)
     shown = names if labels is None else _names(labels, "labels")
     if len(shown) != len(names):
@@ -258,9 +257,9 @@ def similarity_heat_map(
         later = by_number[place:]
         if place + 1 < len(numbers) and numbers[row] == numbers[later[1]]:
             raise InvalidInputError(f"the id {shortened(names[row])} comes twice; give it once.")
-        vectors = document_vectors(snapshot, searcher, int(numbers[row]))
+        vectors = _document_vectors(snapshot, searcher, int(numbers[row]))
         values[row, later] = values[later, row] = searcher.scores(vectors, numbers[later])
-    unit = unit_of(snapshot, ranking)
+    unit = _unit_of(snapshot, ranking)
     return arranged(shown, values, order, unit=unit, title=title)
 
 
@@ -346,7 +345,7 @@ def word_heat_map(
     InvalidInputError
         If a word has several terms or none, or there are too many rows.
     """
-    snapshot = snapshot_of(index)
+    snapshot = _snapshot_of(index)
     check_whole("k", k)
     rows = _Rows(snapshot.S)
     for word in [words] if isinstance(words, str) else _names(words, "words"):
@@ -461,3 +460,46 @@ def _names(given: Iterable[str], what: str) -> list[str]:
 def _check_number(n: int, advice: str) -> None:
     if n > MOST_ROWS:
         raise InvalidInputError(f"a heat map has at most {MOST_ROWS} rows, not {n:,}; {advice}")
+
+
+def _snapshot_of(index: Searchable) -> Snapshot:
+    """Return the snapshot of an index; InvalidInputError for another object."""
+    check_type("the index", index, Searchable, "pass a SoftIndex")
+    return index.snapshot
+
+
+def _compared_searcher(snapshot: Snapshot, ranking: str) -> FieldsSearcher:
+    """Return the searcher that compares documents.
+
+    Raises
+    ------
+    InvalidInputError
+        If the ranking or S is not symmetric.
+    """
+    searcher = searcher_of_index(snapshot, ranking)
+    if ranking not in _SYMMETRIC:
+        raise InvalidInputError(
+            f"documents are compared by {' or '.join(_SYMMETRIC)}; {ranking!r} tells a query from "
+            "a document."
+        )
+    snapshot.S.require_symmetric("comparing documents")
+    return searcher
+
+
+def _document_vectors(snapshot: Snapshot, searcher: FieldsSearcher, number: int) -> tuple[Any, ...]:
+    """Return a document as a query, one vector per field."""
+    return tuple(
+        query_vector(ParsedQuery(terms, frequencies, ()), one.ranking, snapshot.S, snapshot.source)
+        for (terms, frequencies), one in zip(snapshot.rows(number), searcher.searchers, strict=True)
+    )
+
+
+def _unit_of(snapshot: Snapshot, ranking: str) -> str:
+    """Return the name of the similarity; with several fields, of the sum."""
+    if len(snapshot.fields) == 1:
+        return TITLES[ranking]
+    summed = " + ".join(
+        field.name if field.weight == 1 else f"{field.weight:g} {field.name}"
+        for field in snapshot.fields
+    )
+    return f"{TITLES[ranking]}: {summed}"

@@ -6,10 +6,12 @@ from collections.abc import Collection, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, ClassVar, TypedDict, Unpack
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from softcosine._progress import Progress
 from softcosine._threads import takes_threads
+from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
 from softcosine.similarity.embeddings.vector_table import DeferredTable
 from softcosine.similarity.embeddings.word_vectors import WordVectors
@@ -91,8 +93,8 @@ class EmbeddingSimilarity(ComparedVectors):
         ----------
         path : path
             word2vec text or binary, GloVe text (each also gzipped), fastText ``.vec`` and ``.bin``,
-            ``.npz``, ``.safetensors``, files saved by gensim, or a model2vec folder. The
-            format is detected from the content.
+            ``.npz``, ``.safetensors``, or a model2vec folder. The format is detected from the
+            content.
         words : collection of str, optional
             Keep only these words, in any letter case.
         threads : int, optional
@@ -138,10 +140,34 @@ class EmbeddingSimilarity(ComparedVectors):
     def from_gensim(
         cls, vectors: KeyedVectors, **settings: Unpack[Settings]
     ) -> EmbeddingSimilarity:
-        """Return a source over gensim's KeyedVectors; fastText vectors keep their n-grams."""
-        from softcosine.similarity.embeddings.gensim_files import table_of
+        """Return a source over gensim's KeyedVectors, or those of a model with ``wv``.
 
-        return cls.of_table(table_of(vectors), **settings)
+        fastText vectors keep their n-grams.
+
+        Raises
+        ------
+        InvalidInputError
+            If it is neither.
+        """
+        from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+        from softcosine.similarity.embeddings.subwords import Subwords
+
+        try:
+            fields = vars(getattr(vectors, "wv", vectors))
+            words, rows = [str(key) for key in fields["index_to_key"]], fields["vectors"]
+            if (ngrams := fields.get("vectors_ngrams")) is None:
+                return cls.of_table(WordVectors(words, rows), **settings)
+            subwords = Subwords(
+                words, min_n=fields["min_n"], max_n=fields["max_n"], n_buckets=fields["bucket"]
+            )
+            own = fields["vectors_vocab"]
+        except (KeyError, TypeError, AttributeError):
+            raise InvalidInputError(
+                f"{type(vectors).__name__} is no KeyedVectors of gensim; needed are index_to_key "
+                "and vectors."
+            ) from None
+        pieces = np.vstack((own, ngrams)) if subwords.n_pieces > len(own) else own
+        return cls.of_table(ComposedVectors(subwords, pieces), **settings)
 
     @classmethod
     def from_pretrained(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import codecs
 import re
-import zipfile
-import zlib
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +22,6 @@ from softcosine._validation import check_list
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.fasttext_files import FASTTEXT_MAGIC, read_fasttext
-from softcosine.similarity.embeddings.gensim_files import ARRAY_ERRORS, read_gensim
 from softcosine.similarity.embeddings.static_models import (
     is_safetensors,
     read_folder,
@@ -33,7 +30,7 @@ from softcosine.similarity.embeddings.static_models import (
 from softcosine.similarity.embeddings.vector_text import GrowingRows, TextParser
 from softcosine.similarity.embeddings.word_pieces import WordPieces, has_word_pieces
 from softcosine.similarity.embeddings.word_vectors import WordVectors, checked_scales
-from softcosine.storage import checked_path
+from softcosine.storage import NPZ_ERRORS, checked_path
 
 _PIECE = 4 << 20  # bytes per read
 _SAMPLE = 8 << 10  # bytes read to detect the format
@@ -66,7 +63,6 @@ def read_vectors(
                      of a text with one word per line), an array of vectors (``vectors``, ``v``,
                      ``q``, ...), and optionally ``scales``, a factor per component
     safetensors      the vectors of word pieces, with ``tokenizer.json`` beside it
-    gensim           a file saved by KeyedVectors, Word2Vec or FastText; its pickle is not executed
     a folder         a model2vec model, or a static model of sentence-transformers
     ================ ============================================================================
 
@@ -124,8 +120,6 @@ def _read(
         return _kept(read_fasttext(path), words)
     if is_safetensors(magic):
         return _kept(read_safetensors(path), words)
-    if magic.startswith(_PICKLE):
-        return _kept(read_gensim(path), words)
     with _opened(path, progress) as stream:
         return _read_stream(path, stream, _keys(words))
 
@@ -182,6 +176,11 @@ def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> Wo
         promised = (int(header[1]), int(header[2]))
         sample = sample[header.end() :]
     binary = _is_binary(sample)
+    if sample.startswith(_PICKLE):
+        raise InvalidInputError(
+            "it is a pickle, as gensim's save() writes; load it by gensim and pass the object to "
+            "EmbeddingSimilarity.from_gensim, or save it by save_word2vec_format."
+        )
     if promised is None and binary:
         raise InvalidInputError(
             "it is UTF-16 text; convert it: iconv -f utf-16 -t utf-8."
@@ -294,8 +293,7 @@ def _read_npz(path: Path, words: Collection[str] | None) -> WordVectors | Compos
         raise InvalidInputError(
             f"{problem}; save the words as an array of strings: np.array(words, dtype='U')."
         ) from None
-    # RuntimeError: encrypted, or compressed in a way that zipfile does not support.
-    except (zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, *ARRAY_ERRORS) as error:
+    except NPZ_ERRORS as error:
         raise InvalidInputError(f"not a readable .npz archive: {error}") from error
     strings = _word_list(words_name, their_words)
     if has_word_pieces(strings):
