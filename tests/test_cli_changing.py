@@ -313,53 +313,6 @@ def test_what_is_no_size_of_memory_is_named(given):
         bytes_in(given)
 
 
-def test_another_matrix_is_given_to_an_index(run, folder):
-    path = folder.with_name("plain.index")
-    texts = SoftIndex.open(folder)
-    run("index", written("docs.jsonl", *({"id": id, "text": text} for id, text in TEXTS.items())),
-        "-o", path, "--plain", "--stemmer", "english")  # fmt: skip
-    assert len(texts) == len(SoftIndex.open(path))
-    assert json.loads(run("search", path, "bike", "--json"))["hits"] == []
-    run("similarity", "build", "english", "--vocabulary", path, "-o", "s.matrix")
-    record = json.loads(run("similarity", "set", path, "s.matrix", "--json"))
-    assert set(record) == {
-        "index", "matrix", "documents", "terms", "segments", "generation", "bytes", "seconds",
-        "note",
-    }  # fmt: skip
-    assert record["note"] == "Similarities come from s.matrix."
-    assert (record["documents"], record["generation"]) == (3, 3)
-    assert SoftIndex.open(path).note == record["note"]
-    hits = json.loads(run("search", path, "bike", "--json"))["hits"]
-    assert [hit["id"] for hit in hits][:1] == ["bike"]
-    run("add", path, written("b.jsonl", {"id": "x", "text": "my motorbike"}))
-    assert "Similarities come from s.matrix, which has" in run(
-        "similarity", "set", path, "s.matrix"
-    )
-    assert "the others come from its sources" in told(run("similarity", "set", path, "s.matrix"))
-    run("admin", "check", path)
-
-
-def test_a_matrix_of_other_stems_or_words_is_refused(run, folder):
-    written("words.txt", "xyzzyx")
-    run("similarity", "build", "edit-distance", "--words", "words.txt", "-o", "w.matrix",
-        "--stemmer", "english")  # fmt: skip
-    message = run("similarity", "set", folder, "w.matrix", code=2)
-    assert "w.matrix has none of the" in message
-    run(
-        "similarity", "build", "edit-distance", "--vocabulary",
-        written("docs.jsonl", {"text": "red tea"}), "--stemmer", "german", "-o", "g.matrix",
-    )  # fmt: skip
-    message = run("similarity", "set", folder, "g.matrix", code=2)
-    assert (
-        "are stemmed by 'english', and those of g.matrix were stemmed by 'german'; build" in message
-    )
-    assert message.count("\n") == 1
-    assert SoftIndex.open(folder).snapshot.generation == 1
-    with SoftIndex.open(folder).writer():
-        run("similarity", "build", "english", "--vocabulary", folder, "-o", "s.matrix")
-        assert "--wait SECONDS" in run("similarity", "set", folder, "s.matrix", "--wait", 0, code=1)
-
-
 @pytest.mark.skipif(os.name == "nt", reason="signals come otherwise there")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_process_that_is_ended_lets_the_next_writer_in(folder, number):
@@ -383,19 +336,6 @@ def test_a_process_that_is_ended_lets_the_next_writer_in(folder, number):
     with SoftIndex.open(folder).writer() as writer:
         writer.delete("tea")
     assert len(SoftIndex.open(folder)) == 2
-
-
-def test_a_changed_index_gives_its_words_and_living_texts_to_a_matrix(run, folder):
-    run("add", folder, written("b.jsonl", {"id": "x", "text": "red tea"}))
-    run("delete", folder, "bike")
-    run("similarity", "build", "texts", "--vocabulary", folder, "-o", "s.matrix")
-    assert json.loads(run("admin", "check", folder, "--json"))["files"] > 5
-    assert "is intact" in told(run("admin", "check", folder))
-    path = folder.with_name("wordless.index")
-    docs = written("docs.jsonl", {"id": "x", "text": "red tea"})
-    run("index", docs, "-o", path, "--plain", "--no-texts")
-    message = run("similarity", "build", "texts", "--vocabulary", path, "-o", "t.matrix", code=2)
-    assert "learns from texts, and there are none" in message
 
 
 def test_an_index_is_frozen_and_released(run, folder):

@@ -58,7 +58,7 @@ def test_an_installed_completion_completes_commands_options_and_values_in_bash(b
         '_softcosine_completion softcosine; echo "${{COMPREPLY[@]}}"'
     )
     assert bash(complete.format("softcosine se")).split() == ["search", "serve", "server"]
-    assert bash(complete.format("softcosine similarity bu")).split() == ["build"]
+    assert bash(complete.format("softcosine collection ba")).split() == ["batch"]
     assert bash(complete.format("softcosine search --mea")).split() == ["--meaning"]
     assert bash(complete.format("softcosine search faq")).split() == ["faq.index"]
     assert bash(complete.format("softcosine search bi")).split() == []  # bash completes files
@@ -106,7 +106,7 @@ def completed(command, name, incomplete):
         ("add", "format", "x", []),
         ("server expand", "to", "e", ["elasticsearch"]),
         ("keys add", "scopes", "", ["search", "write", "admin"]),
-        ("similarity build", "sources", "ed", ["edit-distance"]),
+        ("index", "source", "ed", ["edit-distance"]),
     ],
 )
 def test_values_are_completed(command, name, incomplete, expected):

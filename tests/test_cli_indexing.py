@@ -52,8 +52,6 @@ def hits(path: str, query: str) -> list[tuple[str, float]]:
         ["--source", "english", "--source", "synonyms.txt", "--max-neighbors", 5],
         ["--plain", "--stemmer", "none", "--ranking", "soft_cosine"],
         ["--stop-words", "english", "--source", "english"],
-        ["--similarity", "s.matrix"],
-        ["--similarity", "s.matrix", "--min-df", 120],
         ["--plain", "--min-df", 120],
         ["--min-df", 0.3],
         ["--max-neighbors", 3],
@@ -65,11 +63,6 @@ def hits(path: str, query: str) -> list[tuple[str, float]]:
 )
 def test_an_index_made_in_parts_answers_as_one_made_at_once(run, folder, options):
     Path("pins.txt").write_text("tea = puncture 0.25\n")
-    if "s.matrix" in options:
-        run(
-            "similarity", "build", "english", "synonyms.txt", "--vocabulary", "many.jsonl",
-            "-o", "s.matrix",
-        )  # fmt: skip
     run("index", "many.jsonl", "-o", "whole.index", *options)
     record = json.loads(
         run("index", "many.jsonl", "-o", "grown.index", "--memory", FEW, *options, "--json")
@@ -110,10 +103,6 @@ def test_stop_words_are_left_out_where_it_is_said(run, folder, options, stemmer,
         (
             ["--stop-words", "klingon"],
             "no list of stop words named 'klingon'",
-        ),
-        (
-            ["--stop-words", "english", "--similarity", "s.matrix"],
-            "--similarity excludes --stop-words",
         ),
     ],
 )
@@ -223,7 +212,6 @@ def test_an_index_that_a_writer_has_open_is_not_replaced(run, folder, options):
         (["--memory", "1K"], "--memory is '1K'; give a size of at least 1M"),
         (["--field", "text", "--text", "text"], "--field excludes --text"),
         (["--plain", "--join", "first"], "--plain excludes --join"),
-        (["--similarity", "m", "--join", "first"], "--similarity excludes --join"),
         (["--field", "text=0"], "the weight of field 'text' is 0; it must be a number"),
         (["--field", "=2"], "a field is called ''"),
         (["--field", "text=many"], "the weight of field 'text' is 'many'"),
@@ -278,11 +266,3 @@ def test_leaving_out_every_word_is_told(run, folder):
     assert told in summary["note"]
     summary = json.loads(run("index", "many.jsonl", "-o", "b", "--min-df", 2, "--json"))
     assert "no terms" not in summary["note"]
-
-
-def test_a_list_in_place_of_a_matrix_is_told_where_it_belongs(run, folder):
-    Path("synonyms.txt").write_text("tea, chai\n", encoding="utf-8")
-    options = ["index", "synonyms.txt", "-o", "x.index", "--similarity", "synonyms.txt"]
-    assert "pass lists of synonyms and files of vectors by --source synonyms.txt" in " ".join(
-        run(*options, code=2).split()
-    )

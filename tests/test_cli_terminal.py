@@ -67,10 +67,6 @@ COMMANDS = [
     ("admin", "check", INDEX),
     ("admin", "backup", INDEX, f"copy{EVIL}.index"),
     ("search", INDEX, f"tyyre{EVIL}"),
-    ("similarity", "build", "words.csv", "--vocabulary", DOCS, "-o", f"s{EVIL}.matrix"),
-    ("similarity", "show", f"s{EVIL}.matrix"),
-    ("terms", f"s{EVIL}.matrix", "tyre"),
-    ("similarity", "set", INDEX, f"s{EVIL}.matrix"),
     ("evaluate", JUDGED, "--compare", "cosine,bm25", "--differences", "1", "--measures", "map"),
     ("add", INDEX, DOCS),
     ("delete", INDEX, f"a{EVIL}"),
@@ -106,7 +102,6 @@ def test_a_line_break_in_a_name_begins_no_line(folder, capsys):
     for command in ("info", "admin check", "admin merge", "admin refresh", "add"):
         shown += printed(capsys, *command.split(), name, *([DOCS] if command == "add" else []))
     shown += printed(capsys, "admin", "backup", name, f"copy {name}")
-    shown += printed(capsys, "similarity", "show", name)
     next((folder / name / "parts").glob("norms-*/manifest.json")).write_text("")
     assert not [line for line in shown.split("\n") if line.startswith("forged")], shown
     assert shown.count(r"my\nforged\r.index") >= 9

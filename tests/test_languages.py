@@ -318,7 +318,6 @@ def test_commands_tell_the_language(folder, run):
     assert told in note
     assert "--language" not in note
     assert "stemmed (german)" in run("info", "x")
-    assert told in shown("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m")
     assert told in shown("index", "de.jsonl", "-o", "y", "--positions")  # made one by one
     assert told in shown("index", "de.jsonl", "-o", "w", "--source", "texts")
     assert "looks like" not in shown("index", "de.jsonl", "-o", "z", "--language", "german")
@@ -345,21 +344,11 @@ def test_options_choose_all_or_single_parts(folder, run, options, analyzer):
     assert sc.SoftIndex.open("x").analyzer == analyzer
     language = options[1] if options[0] == "--language" else "german"
     assert sc.SoftIndex.open("x").language == language
-    if "--stop-words" not in options and "--positions" not in options:
-        kept = [one for one in options if one not in ("--source", "texts")]
-        run("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m", *kept)
-        S = sc.TermSimilarityMatrix.load("m")
-        assert Analyzer.from_dict(S.settings["analyzer"]) == analyzer
-        assert S.settings["language"] == language
 
 
 def test_languages_that_there_are_not_are_refused(folder, run):
-    for command in (
-        ("index", "de.jsonl", "-o", "x"),
-        ("similarity", "build", "texts", "--vocabulary", "de.jsonl", "-o", "m"),
-    ):
-        message = run(*command, "--language", "klingon", code=2)
-        assert "language is 'klingon'; it must be one of auto, none, " in " ".join(message.split())
+    message = run("index", "de.jsonl", "-o", "x", "--language", "klingon", code=2)
+    assert "language is 'klingon'; it must be one of auto, none, " in " ".join(message.split())
 
 
 def test_systems_are_of_a_language():

@@ -420,28 +420,19 @@ def test_the_command_line_uses_a_list_and_tells_how_much_of_it(run, folder, opti
     assert "d4" in found(index, "disks space")
 
 
-def test_a_matrix_on_disk_has_a_list_s_phrases_and_forms(run, folder):
+def test_an_index_has_the_phrases_and_forms_of_a_list_and_of_decisions(run, folder):
     (folder / "pins.txt").write_text('"outer space" = visiting 0.9\n')
     arguments = (
-        "only:list.txt",
-        "--vocabulary",
-        "docs.jsonl",
-        "-o",
-        "s",
-        "--decisions",
-        "pins.txt",
-    )
-    shown = " ".join(run("similarity", "build", *arguments).split())
+        "index", "docs.jsonl", "-o", "x", "--source", "only:list.txt", "--decisions", "pins.txt",
+        "--encoder", "none",
+    )  # fmt: skip
+    shown = " ".join(run(*arguments).split())
     assert "4 of 6 pairs of your lists are used" in shown
-    record = json.loads(run("similarity", "build", *arguments, "--overwrite", "--json"))
-    assert record["list_use"]["n_used"] == 4
-    S = sc.TermSimilarityMatrix.load("s")
-    assert S.similarity("disk space", "storag") == np.float32(0.8)
-    assert S.similarity("outer space", "visit") == np.float32(0.9)
-    neighbors = json.loads(run("terms", "s", "defects", "--json"))["neighbors"]
-    assert [one["word"] for one in neighbors] == ["bugs"]
-    run("index", "docs.jsonl", "-o", "x", "--similarity", "s")
     index = sc.SoftIndex.open("x")
+    assert index.S.similarity("disk space", "storag") == np.float32(0.8)
+    assert index.S.similarity("outer space", "visit") == np.float32(0.9)
+    neighbors = json.loads(run("terms", "x", "defects", "--json"))["neighbors"]
+    assert [one["word"] for one in neighbors] == ["bugs"]
     assert found(index, "defects") == ["d0"]
     assert found(index, "storage") == ["d4", "d3"]
 

@@ -208,10 +208,7 @@ def places():
     tables = [("", _COMMANDS), *((f"{name} ", table) for name, _, _, table in _GROUPS)]
     for name, command in ((group + own[0], own[1]) for group, table in tables for own in table):
         command = command or by_entry_point("commands", name.split()[-1])
-        if (
-            name not in ("collection tune", "similarity set")
-            and "index" in inspect.signature(command).parameters
-        ):
+        if name != "collection tune" and "index" in inspect.signature(command).parameters:
             yield name, get_type_hints(command, include_extras=True)["index"]
 
 

@@ -26,7 +26,6 @@ with interrupted_quietly():  # these imports take a moment
         near_duplicates,
         searching,
         server_fields,
-        similarity,
         teaching,
         writing,
     )
@@ -96,17 +95,6 @@ def _softcosine(
 
 
 app.callback(help=_help(_softcosine))(_softcosine)
-
-
-def _similarity() -> None:
-    """Build and inspect term similarity matrices.
-
-      softcosine similarity build english synonyms.txt --vocabulary faq.jsonl -o faq.matrix
-      softcosine terms faq.matrix tyre
-
-    'build' writes a matrix as a folder; 'index --similarity', 'set' and 'terms' use it. 'show' also
-    accepts an index and reads its matrix.
-    """
 
 
 def _keys() -> None:
@@ -190,11 +178,6 @@ _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
         ("search", server_fields.search, "Search a field of a server, scored by an index."),
         ("compare", server_fields.compare_server, "Compare an index with a server's field."),
         ("learn", server_fields.learn_from, "Make an index of a server's field."),
-    )),
-    ("similarity", _similarity, "Term similarity matrices: build, show, set.", (
-        ("build", similarity.build, "Build a matrix from sources of term similarity."),
-        ("show", similarity.show, "Show size, settings and definiteness of a matrix."),
-        ("set", similarity.exchange, "Replace the matrix of an index."),
     )),
     ("shards", _shards, "Several indexes that answer as one: build.", (
         ("build", indexing.build_shards, "Build shards from files of documents."),

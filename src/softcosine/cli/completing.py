@@ -13,15 +13,6 @@ from pathlib import Path
 from typing import Any
 
 
-def stored_kind(path: str | Path) -> str | None:
-    """Return the kind of a folder: "index", "shards", "matrix" or another; None without one."""
-    try:
-        manifest = json.loads((Path(path) / "manifest.json").read_text(encoding="utf-8"))
-        return str(manifest["format"]).removeprefix("softcosine-")
-    except (OSError, ValueError, TypeError, KeyError):
-        return None
-
-
 def names_of(*tables: str) -> Callable[[str], list[str]]:
     """Return the function that completes a name.
 
@@ -47,14 +38,21 @@ def complete_index(incomplete: str) -> list[str]:
     except OSError:
         return []
     named = [path for path in inside if path.name.startswith(start)]
-    kinds = ("index", "shards")
-    return sorted(f"{head}{slash}{path.name}" for path in named if stored_kind(path) in kinds)
+    return sorted(f"{head}{slash}{path.name}" for path in named if _is_index(path))
 
 
 def complete_named_index(incomplete: str) -> list[str]:
     """Return the indexes for ``NAME=FOLDER``."""
     name, equals, folder = incomplete.rpartition("=")
     return [f"{name}{equals}{path}" for path in complete_index(folder)]
+
+
+def _is_index(path: Path) -> bool:
+    try:
+        manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
+        return manifest["format"] in ("softcosine-index", "softcosine-shards")
+    except (OSError, ValueError, TypeError, KeyError):
+        return False
 
 
 def _names_in(table: str) -> tuple[str, ...]:

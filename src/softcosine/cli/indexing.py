@@ -5,10 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from softcosine._validation import check_choice
 from softcosine.cli.derived import option
 from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.failures import saying_how_to_go_on
@@ -21,10 +22,8 @@ from softcosine.cli.options import (
     Language,
     Meaning,
     MeaningSpace,
-    MinDf,
     Overwrites,
     Records,
-    Sources,
     Stemmer,
     Summary,
     bytes_in,
@@ -39,10 +38,13 @@ from softcosine.cli.output import (
 )
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, types_named
-from softcosine.cli.saved_matrix import SavedMatrix
-from softcosine.cli.vocabularies import number_in, rules_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.wire import wire
+from softcosine.similarity.registry import NAMES, PREFIXES
+
+if TYPE_CHECKING:
+    from softcosine.matrix.recipe import SimilarityRecipe
+    from softcosine.text.analyzer import Analyzer
 
 _NO_WORDS = (
     "The index has no terms, so searches find nothing: the texts have no words, or --min-df, "
@@ -51,11 +53,8 @@ _NO_WORDS = (
 # Options that leave no choice for others.
 _EXCLUDED = {
     "settings": (
-        "similarity", "field", "source", "join", "decisions", "plain", "stemmer", "stop_words",
+        "field", "source", "join", "decisions", "plain", "stemmer", "stop_words",
         "meaning", "ranking", "max_neighbors", "min_df",
-    ),
-    "similarity": (
-        "plain", "source", "join", "decisions", "max_neighbors", "stop_words", "language",
     ),
     "plain": ("source", "join", "decisions", "max_neighbors"),
     "field": ("text",),
@@ -63,7 +62,7 @@ _EXCLUDED = {
 
 
 @dataclass(frozen=True)
-class Making(Sources):
+class Making:
     """How an index is made."""
 
     field: list[str] | None = option(
@@ -80,10 +79,24 @@ class Making(Sources):
     source: list[str] | None = option(
         "--source SOURCE",
         "Source of term similarity (repeatable): a file of synonyms, which stands before the "
-        "default (only:FILE: in its place), or instead of the default a file of word vectors or a "
-        "name such as english or edit-distance; see 'similarity build'.",
+        "default (only:FILE: in its place), or instead of the default a file of word vectors, a "
+        f"name ({', '.join(NAMES)}), or KIND:PLACE ({', '.join(PREFIXES)}); docs/lab.md "
+        "lists more.",
         None, "similarity.registry:NAMES",
     )  # fmt: skip
+    join: str = option(
+        "--join", "How to combine several sources: strongest, noisy-or or first.",
+        "strongest", "similarity.combine.by_name:JOINS",
+    )  # fmt: skip
+    decisions: Path | None = option(
+        "--decisions FILE", "File of pairs of words that you pin, forbid or weight.", None
+    )
+    max_neighbors: int | None = option(
+        "--max-neighbors",
+        "Maximum number of similar words per word [100; 10 if the texts are the only source].",
+        None,
+        min=0,
+    )
     plain: bool = option("--plain", "Rank by equal words alone: ordinary BM25.", False)
     language: Language = None
     stemmer: Stemmer = None
@@ -97,7 +110,9 @@ class Making(Sources):
         "Default ranking: soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25.",
         None, "cli.output:RANKINGS",
     )  # fmt: skip
-    min_df: MinDf = None
+    min_df: str | None = option(
+        "--min-df N", "Drop words in fewer documents: a number, or a share: 0.001.", None
+    )
     encoder: Encoder = "auto"
     encoder_cache: EncoderCache = None
     meaning: Meaning = None
@@ -118,17 +133,44 @@ class Making(Sources):
         """Return the settings of an index, as `SoftIndex.create` takes them."""
         from softcosine.index.defaults import RANKING
 
-        stop_words = None if self.stop_words == "none" else self.stop_words
-        known, analyzer = rules_of(self.language, self.stemmer, stop_words)
+        language, analyzer = self._words()
         return {
-            "similarity": self.recipe(() if self.plain else self.source or None),
-            "language": known, "analyzer": analyzer, "ranking": self.ranking or RANKING,
+            "similarity": self._recipe(),
+            "language": language, "analyzer": analyzer, "ranking": self.ranking or RANKING,
             "fields": field_weights(self.field), "min_df": number_in(self.min_df or "1"),
             "positions": self.positions or None, "keep_texts": self.texts,
             "encoder": self.encoder,
             "encoder_cache": self.encoder_cache, "meaning": self.meaning,
             "meaning_space": space_in(self.meaning_space),
         }  # fmt: skip
+
+    def _words(self) -> tuple[str, Analyzer | None]:
+        """Return the language or "auto", and an analyzer if a stemmer or stop words are given."""
+        from softcosine.index.language import check_language
+        from softcosine.text.analyzer import Analyzer
+
+        language = check_language(self.language or "auto")
+        stop_words = None if self.stop_words == "none" else self.stop_words
+        if self.stemmer is None and stop_words is None:
+            return language, None
+        settings: dict[str, Any] = {} if stop_words is None else {"stop_words": stop_words}
+        Analyzer(**settings)  # raises for an unknown language
+        if self.stemmer is not None:
+            settings["stemmer"] = None if self.stemmer == "none" else self.stemmer
+        base = (stop_words or "none") if language == "auto" else language
+        return language, Analyzer.for_language(base, **settings)
+
+    def _recipe(self) -> SimilarityRecipe:
+        from softcosine.matrix.recipe import SimilarityRecipe
+        from softcosine.similarity.combine.by_name import JOINS
+        from softcosine.similarity.overrides.decision_files import read_decisions
+
+        check_choice("join", self.join, JOINS)
+        return SimilarityRecipe(
+            sources=() if self.plain else self.source or None, combine=self.join,
+            max_neighbors=self.max_neighbors,
+            overrides=None if self.decisions is None else read_decisions(self.decisions),
+        )  # fmt: skip
 
     def tuned(self, path: Path, text_fields: list[str] | None) -> dict[str, Any]:
         """Return the settings of an index by a file of 'collection tune'."""
@@ -158,14 +200,9 @@ def index(
     making: Making,
     output: Path = option("--output -o INDEX", "The folder to write.", ..., callback=in_a_folder),
     overwrite: Overwrites = False,
-    similarity: Path | None = option(
-        "--similarity MATRIX",
-        "Term similarity matrix made by 'similarity build', instead of the default.",
-        None,
-    ),
     settings: Path | None = option(
         "--settings FILE",
-        "Settings chosen by 'collection tune', instead of sources, matrix, ranking and fields.",
+        "Settings chosen by 'collection tune', instead of sources, ranking and fields.",
         None,
     ),
     memory: str | None = option(
@@ -180,7 +217,6 @@ def index(
       softcosine index items.csv -o items.index --id sku --field title=0.5 --field body=1
       softcosine index notes/ -o notes.index
       softcosine index faq.jsonl -o faq.index --source english --source synonyms.txt
-      softcosine index faq.jsonl -o faq.index --similarity faq.matrix
       softcosine index faq.jsonl -o faq.index --encoder minilm --encoder-cache faq.cache
       softcosine index faq.jsonl -o faq.index --settings tuned.json
       zcat log.gz | softcosine index - -o log.index --memory 512M --positions --no-texts
@@ -190,8 +226,8 @@ def index(
     'text'; hits show the title. The default id field is 'id', '_id' (as in BEIR's corpus.jsonl) or
     'docid'. All other fields become metadata and are returned with every hit. Columns of CSV and
     TSV are integers, decimals, booleans or dates if all of their cells are, else text. Without
-    --source and --similarity, the similar words come from bundled English word vectors if the texts
-    are English, else from the spelling of words; --source with nothing but synonyms adds to them.
+    --source, the similar words come from bundled English word vectors if the texts are English,
+    else from the spelling of words; --source with nothing but synonyms adds to them.
 
     Files are streamed and may be larger than memory. The index appears under its name when it is
     complete; 'add' and 'delete' change it later.
@@ -214,14 +250,8 @@ def index(
     from softcosine.storage import check_target
 
     check_target(output, "index", overwrite=overwrite)
-    making.check(similarity=similarity, settings=settings, text=reading.text_fields)
+    making.check(settings=settings, text=reading.text_fields)
     own = making.settings() if settings is None else making.tuned(settings, reading.text_fields)
-    matrix = None if similarity is None else SavedMatrix.open(similarity)
-    if matrix is not None:
-        if making.stemmer is not None:
-            matrix.check_stemmer(None if making.stemmer == "none" else making.stemmer, "--stemmer")
-        own["analyzer"] = matrix.analyzer or own["analyzer"]
-        own["encoder"] = None if making.encoder == "auto" else own["encoder"]
     whole = memory is None and "snos" in own["similarity"].names
     started, columns = time.perf_counter(), Types(types_named(reading.types))
     weights = own["fields"]
@@ -231,11 +261,19 @@ def index(
     with Reporter() as report, saying_how_to_go_on(making.encoder_cache):
         documents = reading.documents(inputs, fields, report, types=columns)
         with creating(output, overwrite=overwrite, **own) as made:
-            with IndexWriter(made[1], memory=limit, builder=matrix, progress=report) as writer:
+            with IndexWriter(made[1], memory=limit, progress=report) as writer:
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
     _show(output, started, columns, as_json, auto=making.encoder == "auto")
+
+
+def number_in(given: str) -> Any:
+    """Return the number that an option has, or its text, which the library refuses."""
+    try:
+        return int(given) if given.isdecimal() else float(given)
+    except ValueError:
+        return given
 
 
 def field_weights(given: list[str] | None) -> dict[str, float] | None:

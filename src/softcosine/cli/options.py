@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine._validation import check_choice
 from softcosine.cli.completing import complete_index
 from softcosine.cli.derived import flag, option
 from softcosine.cli.opening import in_a_folder
@@ -20,7 +19,6 @@ from softcosine.errors import InvalidInputError
 if TYPE_CHECKING:
     from softcosine._progress import Report
     from softcosine.files import Document, Fields
-    from softcosine.matrix.recipe import SimilarityRecipe
 
 
 Index = Annotated[
@@ -89,10 +87,6 @@ Stemmer = Annotated[
         "text.analyzer:stemmers",
         "none",
     ),
-]
-MinDf = Annotated[
-    str | None,
-    flag("--min-df N", "Drop words in fewer documents: a number, or a share: 0.001."),
 ]
 Encoder = Annotated[
     str | None,
@@ -188,38 +182,6 @@ class Records(Reading):
         "all of its cells]; repeatable.",
         None,
     )
-
-
-@dataclass(frozen=True)
-class Sources:
-    """How sources of term similarity make a matrix."""
-
-    join: str = option(
-        "--join", "How to combine several sources: strongest, noisy-or or first.",
-        "strongest", "similarity.combine.by_name:JOINS",
-    )  # fmt: skip
-    decisions: Path | None = option(
-        "--decisions FILE", "File of pairs of words that you pin, forbid or weight.", None
-    )
-    max_neighbors: int | None = option(
-        "--max-neighbors",
-        "Maximum number of similar words per word [100; 10 if the texts are the only source].",
-        None,
-        min=0,
-    )
-
-    def recipe(self, sources: Sequence[str] | None, **settings: Any) -> SimilarityRecipe:
-        """Return the recipe of sources; None for the default ones."""
-        from softcosine.matrix.recipe import SimilarityRecipe
-        from softcosine.similarity.combine.by_name import JOINS
-        from softcosine.similarity.overrides.decision_files import read_decisions
-
-        check_choice("join", self.join, JOINS)
-        return SimilarityRecipe(
-            sources=sources, combine=self.join, max_neighbors=self.max_neighbors,
-            overrides=None if self.decisions is None else read_decisions(self.decisions),
-            **settings,
-        )  # fmt: skip
 
 
 _SIZE = re.compile(r"(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]?)(i?B)?", re.IGNORECASE)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.completing import stored_kind
 from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.failures import in_options
 from softcosine.cli.opening import (
@@ -56,7 +54,6 @@ from softcosine.cli.output import (
 from softcosine.cli.pictures import Picture
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import ADVICE, fields_named, lines_in
-from softcosine.cli.saved_matrix import SavedMatrix
 from softcosine.errors import InvalidInputError
 from softcosine.index.requests import ExplainRequest, SearchOptions, SimilarRequest
 from softcosine.index.wire import wire
@@ -198,9 +195,7 @@ def terms(
 
       softcosine terms faq.index tyre puncture --origins
       softcosine terms faq.index tyre puncture --plot words.png
-      softcosine terms faq.matrix tyre
 
-    INDEX can also be a matrix of 'similarity build'; words outside it are looked up in its sources.
     A similarity from 0 to 1 is the share of its weight with which the other word counts. --origins
     shows the sources of each similarity and their values: english (the bundled vectors), texts
     (learned from the indexed texts), pinned (your decision), and so on; sources in brackets do not
@@ -210,9 +205,7 @@ def terms(
     counts, note and parts, and forbidden, of word and origin.
     """
     picture.check()
-    matrix = stored_kind(index) == "matrix"
-    own = nullcontext(SavedMatrix.open(index).index(words)) if matrix else None
-    with own or any_index(index, plot=picture.plot) as opened:
+    with any_index(index, plot=picture.plot) as opened:
         if picture.plot is not None:
             picture.draw("words", one_index(opened), words, k=k)
         for word in words:

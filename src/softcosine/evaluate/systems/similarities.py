@@ -34,7 +34,7 @@ class SimilaritySettings(TextSettings):
     Parameters
     ----------
     sources : tuple of str or None
-        Names, files, or ``KIND:PLACE``, as for ``softcosine similarity build``; None for the
+        Names, files, or ``KIND:PLACE``, as for ``softcosine index --source``; None for the
         default of `SoftIndex`: the English table, or the spelling of words.
     join : str
         Method to combine several sources.

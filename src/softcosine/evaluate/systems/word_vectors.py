@@ -27,7 +27,7 @@ class VectorSettings(WordSettings):
     ----------
     vectors : str
         ``english``, the table in the package; a file of vectors; or ``vectors:FILE``,
-        ``model:NAME`` or ``encoder:NAME``, as for ``softcosine similarity build``.
+        ``model:NAME`` or ``encoder:NAME``, as for ``softcosine index --source``.
     **settings
         See `WordSettings`; nothing is stemmed, because vectors belong to words.
     """

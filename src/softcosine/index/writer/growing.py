@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
-from softcosine._progress import Progress, Report
+from softcosine._progress import Progress
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.overrides.guard import guarded
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
-
-if TYPE_CHECKING:
-    from softcosine.matrix.recipe import BuiltSimilarity
-    from softcosine.text.corpus import AnalyzedTexts
-
-
-class SimilarityBuilder(Protocol):
-    """Builds S at the first commit, such as `SimilarityRecipe`."""
-
-    def phrases(self) -> tuple[str, ...]:
-        """Return the phrases that must become terms."""
-        ...
-
-    def needs_texts(self) -> bool:
-        """Whether `build` needs the texts."""
-        ...
-
-    def build(
-        self,
-        vocabulary: Vocabulary,
-        texts: AnalyzedTexts | None = None,
-        *,
-        analyzer: Analyzer | None = None,
-        language: str | None = None,
-        report: Report | None = None,
-    ) -> BuiltSimilarity:
-        """Return S; see `SimilarityRecipe.build`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

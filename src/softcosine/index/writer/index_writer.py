@@ -40,7 +40,6 @@ from softcosine.index.writer.document import (
     new_document,
 )
 from softcosine.index.writer.document_vectors import DocumentEncoder
-from softcosine.index.writer.growing import SimilarityBuilder
 from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.index.writer.pending_commit import AnalyzedDocuments, PendingCommit
@@ -100,8 +99,6 @@ class IndexWriter(Committing):
         ``default`` of `json.dumps`.
     on_commit : callable, optional
         Called after each commit with the encoder, if one was given here or to `encode`.
-    builder : SimilarityBuilder, optional
-        Builds S at the first commit, instead of the recipe of the index.
     encoder : IndexEncoder, optional
         Reads new documents; by default that of the directory, or the installed light one.
     progress : callable, optional
@@ -129,7 +126,6 @@ class IndexWriter(Committing):
         merge: MergePolicy | None = MergePolicy(),  # noqa: B008  # it is frozen
         default: Default | None = None,
         on_commit: Callable[[IndexEncoder | None], object] | None = None,
-        builder: SimilarityBuilder | None = None,
         encoder: IndexEncoder | None = None,
         progress: Report | None = None,
         threads: int | None = None,
@@ -137,7 +133,6 @@ class IndexWriter(Committing):
         check_options(memory, merge, default=default, progress=progress)
         self._memory = sys.maxsize if memory is None else memory
         self._most = sys.maxsize if memory is None else MAX_DOCS  # buffered documents
-        self._builder = builder
         self._report = progress or silent
         self._reader = DocumentEncoder(encoder or directory.encoder, self._report)
         self._policy = merge
@@ -595,8 +590,7 @@ class IndexWriter(Committing):
 
     def _new_pending(self) -> PendingCommit:
         return PendingCommit(
-            self._writer, memory=self._memory, builder=self._builder,
-            encoder=self._reader, report=self._report,
+            self._writer, memory=self._memory, encoder=self._reader, report=self._report
         )  # fmt: skip
 
     def _flush(self, *, last: bool = False) -> None:

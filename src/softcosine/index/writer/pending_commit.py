@@ -33,7 +33,7 @@ from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document import IdTable, NewDocument, deciding, hashes_of
 from softcosine.index.writer.document_vectors import DocumentEncoder
-from softcosine.index.writer.growing import SimilarityBuilder, Space, grown
+from softcosine.index.writer.growing import Space, grown
 from softcosine.index.writer.merging import (
     MergedDocuments,
     MergePolicy,
@@ -54,6 +54,7 @@ from softcosine.text.weighting import Weighting
 from softcosine.text.words import are_joined
 
 if TYPE_CHECKING:
+    from softcosine.matrix.recipe import SimilarityRecipe
     from softcosine.space.meaning import MeaningSpace
 
 _logger = logging.getLogger(__name__)
@@ -130,8 +131,6 @@ class PendingCommit:
     writer : DirectoryWriter
     memory : int
         Approximate limit in bytes for learning and merging.
-    builder : SimilarityBuilder, optional
-        Builds S at the first commit, instead of the recipe of the index.
     encoder : DocumentEncoder, optional
         Reads new documents, if they have coordinates.
     report : callable, optional
@@ -152,7 +151,6 @@ class PendingCommit:
         writer: DirectoryWriter,
         *,
         memory: int,
-        builder: SimilarityBuilder | None = None,
         encoder: DocumentEncoder | None = None,
         report: Report = silent,
     ) -> None:
@@ -161,7 +159,6 @@ class PendingCommit:
         self._memory = memory
         self._cache = AnalysisCache(memory // _CHUNK_SHARE)
         self._report = report
-        self._given_builder = builder
         self._ids: dict[str, IdTable] = {}  # of each segment, by its part
         self._training_texts: Iterable[str] | None = None  # if they are in no segment
         self._n_read = 0
@@ -413,7 +410,7 @@ class PendingCommit:
 
     def _first_phrases(self) -> tuple[str, ...]:
         """Return the phrases that must become terms of the first words."""
-        of_recipe = self._builder.phrases() if self._space.untaught else ()
+        of_recipe = self._recipe.phrases() if self._space.untaught else ()
         return *phrases_in(self._space.source), *of_recipe
 
     def _in_language(self, language: str, analyzer: Analyzer) -> IndexSettings:
@@ -782,7 +779,7 @@ class PendingCommit:
     def _trained(self, vocabulary: Vocabulary, analyzer: Analyzer) -> Space:
         """Return S learned from the documents of the first commit."""
         analyzed = None
-        if self._builder.needs_texts():
+        if self._recipe.needs_texts():
             texts: Iterable[str] | None = self._training_texts
             if texts is None and not self.settings.texts:
                 raise InvalidInputError(
@@ -793,7 +790,7 @@ class PendingCommit:
                 stored = MergedDocuments(self._segments)
                 texts = (text for _, text, _ in stored.all_documents())
             analyzed = analyze(texts, analyzer).over(vocabulary)
-        made = self._builder.build(
+        made = self._recipe.build(
             vocabulary, analyzed, analyzer=analyzer, language=self.settings.language,
             report=self._report,
         )  # fmt: skip
@@ -801,12 +798,11 @@ class PendingCommit:
         return Space(made.S, made.source, None, note=made.note)
 
     @property
-    def _builder(self) -> SimilarityBuilder:
-        """The builder of S at the first commit."""
+    def _recipe(self) -> SimilarityRecipe:
+        """The recipe of S at the first commit."""
         from softcosine.matrix.recipe import SimilarityRecipe  # not needed by later commits
 
-        given = self._given_builder or self.settings.recipe
-        if given is None and self.settings.awaited:
+        if self.settings.recipe is None and self.settings.awaited:
             raise InvalidInputError(
                 f"{self._writer.path or 'this index'} waits for its first words, to make "
                 f"similarities from {', '.join(self.settings.awaited)}; who opens an index has "
@@ -814,7 +810,7 @@ class PendingCommit:
                 "similarity=SimilarityRecipe(sources=...), or make it anew (softcosine index FILES "
                 "-o INDEX --source ...)."
             )
-        return given or SimilarityRecipe()
+        return self.settings.recipe or SimilarityRecipe()
 
     def _with_updates(self, entry: IndexedSegment) -> IndexedSegment:
         """Write the unwritten updated metadata of a segment entry."""
