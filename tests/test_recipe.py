@@ -99,7 +99,7 @@ def test_the_default_is_that_of_the_language_of_the_texts():
     analyzed = analyze(TEXTS, Analyzer("english"))
     made = SimilarityRecipe().build(analyzed.vocabulary, analyzed, language="english")
     whole = SoftIndex.from_texts(TEXTS, language="english")
-    assert made.note == whole.note
+    assert made.note == whole.snapshot.settings.note
     assert SimilarityRecipe().build(analyzed.vocabulary, language="english").note == made.note
     assert not SimilarityRecipe().needs_texts()
 

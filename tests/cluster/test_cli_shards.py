@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from softcosine.cli.app import app
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.sharded_index import ShardedIndex
+from softcosine.errors import IndexFormatError
 from softcosine.index.soft_index import SoftIndex
 
 
@@ -85,7 +86,9 @@ def test_wrong_kinds_of_folder_are_named_plainly(tmp_path, documents, run):
     options = (documents, "--id", "sku", "--text", "body", "--plain", "-o")
     run("shards", "build", *options, shards, "--jobs", 1)
     run("index", *options, one)
-    message = run("collection", "map", shards, "--plot", tmp_path / "a.png", status=1)
+    with pytest.raises(IndexFormatError) as error:
+        SoftIndex.open(shards)
+    message = " ".join(str(error.value).split())
     assert "holds a softcosine sharded index; a softcosine index was needed." in message
     assert f"open a single shard, such as {shards}/shard-0000; its documents" in message
     message = run("search", documents.as_uri(), "tea", status=1)
@@ -121,8 +124,10 @@ def test_shards_refuse_changes_that_need_one_index(tmp_path, documents, run):
     shards, more = tmp_path / "all.shards", tmp_path / "more.jsonl"
     options = ("--id", "sku", "--text", "body", "--plain", "-o")
     run("shards", "build", documents, *options, shards)
+    more.write_text('{"id": "a", "text": "green tea"}\n')
+    run("shards", "build", more, "--plain", "-o", tmp_path / "ids.shards")
     more.write_text('{"text": "green tea"}\n')
-    message = run("add", shards, more, status=2)
+    message = run("add", tmp_path / "ids.shards", more, status=2)
     assert "those of a sharded index need some" in message
     for command in (["refresh"], ["refresh", "--thaw"], ["encode", "--encoder", "static"]):
         assert "build them anew" in run("admin", command[0], shards, *command[1:], status=2)

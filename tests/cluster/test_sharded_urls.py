@@ -87,7 +87,6 @@ def add(folder, documents, n=3):
         for number in range(len(documents), len(documents) + n):
             documents.append((number, f"doc{number}", "green tea and a flat tyre", {"tag": "b"}))
             writer.add(*documents[-1][1:])
-        writer.remember("key", n)  # the manifest of shards is copied with it
     return one_index(epoch("static"), documents)
 
 

@@ -21,11 +21,16 @@ from softcosine.errors import InvalidInputError
 from softcosine.kernels.counting import count_documents, expand
 from softcosine.text.analyzer import Analyzer, checked_tokens, describe
 from softcosine.text.pieces import PieceTable, TokenTable
-from softcosine.text.words import are_joined
+from softcosine.text.words import JOINED
 
 # Characters (or tokens) and documents per batch; progress is reported after each.
 _BATCH = 1 << 20
 _BATCH_DOCUMENTS = 10_000
+
+
+def are_joined(terms: Sequence[str]) -> NDArray[np.bool_]:
+    """Return which terms are joined words, shape (n_terms,)."""
+    return np.fromiter((term.startswith(JOINED) for term in terms), np.bool_, len(terms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,6 @@ from itertools import accumulate, pairwise
 from operator import add
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 # Splits a run of characters of scripts without spaces into words; joined, they are the run.
 Segmenter = Callable[[str], list[str]]
 
@@ -295,11 +292,6 @@ def joined_runs(text: str, located: Sequence[tuple[int, int, str]]) -> list[tupl
         if several and len(word) <= _LONGEST_JOINED and LETTER.search(word):
             found.append((first, stop, JOINED + word))
     return found
-
-
-def are_joined(terms: Sequence[str]) -> NDArray[np.bool_]:
-    """Return which terms are joined words, shape (n_terms,)."""
-    return np.fromiter((term.startswith(JOINED) for term in terms), np.bool_, len(terms))
 
 
 def is_joint(text: str, left: tuple[int, int, str], right: tuple[int, int, str]) -> bool:

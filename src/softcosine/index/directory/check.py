@@ -23,8 +23,8 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.stored_fields import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
 from softcosine.storage import Folder
+from softcosine.text.counted_terms import are_joined
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.words import are_joined
 
 _ROUNDING = 1e-9
 

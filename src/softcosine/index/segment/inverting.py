@@ -15,8 +15,8 @@ from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, Positions
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
+from softcosine.text.counted_terms import are_joined
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.words import are_joined
 
 # The fields of at most `MAX_DOCS` documents, with the positions of each field, or None.
 _Inverted = tuple[tuple[Segment, ...], tuple[Positions, ...] | None]

@@ -47,11 +47,10 @@ from softcosine.similarity.in_terms import phrases_in
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalysisCache, AnalyzedTexts, analyze
-from softcosine.text.counted_terms import within_df_limits
+from softcosine.text.counted_terms import are_joined, within_df_limits
 from softcosine.text.forms import counted_forms
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
-from softcosine.text.words import are_joined
 
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
