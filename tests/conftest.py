@@ -7,8 +7,9 @@ SOFTCOSINE_DATA
 SOFTCOSINE_REQUIRE
     Comma-separated markers whose tests fail, instead of being skipped, where what they need is
     missing. Known: ``browser`` (Chromium and playwright), ``data``, ``engines`` (the packages of
-    vector stores), ``frameworks`` (those of the dependency group of this name), ``ray`` (with
-    Dask), ``servers`` (what ``.ci/servers`` installs).
+    vector stores), ``frameworks`` (those of the dependency group of this name), ``multilingual``
+    (the package softcosine-multilingual), ``ray`` (with Dask), ``servers`` (what ``.ci/servers``
+    installs).
 SOFTCOSINE_SERVERS
     Folder of servers that ``.ci/servers`` fills; ``~/.cache/softcosine-servers`` by default.
 HYPOTHESIS_PROFILE
@@ -58,7 +59,7 @@ _DOORS = (
     *("tests/test_tuning", "tests/test_tutorial", "tests/test_vector_stores", "docs/"),
     *("src/softcosine/evaluate/", "src/softcosine/integrations/", "src/softcosine/lab/"),
 )
-_REQUIRABLE = ("browser", "data", "engines", "frameworks", "ray", "servers")
+_REQUIRABLE = ("browser", "data", "engines", "frameworks", "multilingual", "ray", "servers")
 
 
 def required() -> set[str]:
@@ -124,6 +125,11 @@ def need_engine(package: str) -> None:
 def need_framework(package: str) -> None:
     """Skip the module, or fail it if required, where a framework is missing."""
     _need(package, "frameworks", allow_module_level=True)
+
+
+def need_multilingual() -> None:
+    """Skip the module, or fail it if required, without softcosine-multilingual."""
+    _need("softcosine_multilingual", "multilingual", allow_module_level=True)
 
 
 def need_ray(package: str = "ray") -> None:

