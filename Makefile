@@ -21,7 +21,7 @@ INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
 	nearest edit_distance character_ngrams pairs thesaurus regression \
 	decisions ordering balance fields phrases all_pairs groups basis fill_in vectors \
-	plots snos snos_source soft_cardinality query_table meaning_space meaning_search)
+	plots snos snos_source soft_cardinality query_table meaning_space meaning_search unigram)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -87,9 +87,9 @@ $(VENV)/.package: pyproject.toml requirements/dev.txt packages/softcosine-minilm
 	@touch $@
 
 # What testing and checking need besides.
-$(VENV)/.tools: $(VENV)/.package $(wildcard packages/*/pyproject.toml)
+$(VENV)/.tools: $(VENV)/.package
 	@echo "Installing what the tests need into $(VENV) (a minute the first time) ..."
-	@$(PIP) install --requirement requirements/dev.txt $(addprefix ./,$(wildcard packages/*))
+	@$(PIP) install --requirement requirements/dev.txt
 	@$(PIP) install $(COMPILED) >$(VENV)/compiled.log 2>&1 || \
 	  echo "$(COMPILED) could not be compiled ($(VENV)/compiled.log says why): their tests are skipped."
 	@touch $@

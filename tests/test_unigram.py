@@ -65,8 +65,8 @@ def test_texts_are_normalised_as_by_sentencepiece(file: Path) -> None:
 
 
 def test_long_texts_are_cut_to_the_limit(file: Path) -> None:
-    whole = Unigram(file).encode("ab " * 50_000)[0]
-    assert tokenizer_of(file, 10).encode("ab " * 50_000) == ([*whole[:9], 2], True)
+    whole = Unigram(file).encode("ab " * 2_000)[0]
+    assert tokenizer_of(file, 10).encode("ab " * 2_000) == ([*whole[:9], 2], True)
 
 
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
