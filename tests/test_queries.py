@@ -675,6 +675,17 @@ def test_numbers_stay_what_they_are():
         assert found([query, "tea"], text) == []
 
 
+@pytest.mark.parametrize(
+    "query", ["lamp 60 W", "which lamp is for 60 W", "lamp 60 W 230 V 50 Hz 2 bar", "60 W lamp 9"]
+)
+def test_units_are_found_beside_words_that_no_document_has(query):
+    texts = ["the pump of 40W is old", "this pump needs 60W"]
+    hits = SoftIndex.from_texts(texts, plain=True, language="english").search(query)
+    assert hits[0].text == texts[1]
+    assert "Nothing contains" not in hits.note
+    assert "60" not in hits.unknown
+
+
 @pytest.mark.parametrize("positions", [True, False])
 def test_operators_and_phrases_take_other_joints(positions):
     texts = ["a lamp of 60W here", "60 W, no lamp of it", "the anti-slip mat", "an antislip mat"]

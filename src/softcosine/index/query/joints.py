@@ -37,13 +37,20 @@ def units_of(
     Returns
     -------
     list of list of tuple of str
-        Of each run its words, then its other variants of which the index has every word.
+        Of each run its words, then its other variants of which the index has every other word.
     """
     if not isinstance(text, str) or not analyzer.joints or len(text) > _LONGEST_TEXT:
         return [[(word,)] for word in (analyzer.words(text) if isinstance(text, str) else text)]
     spans = analyzer.spans(text)
     ends = [i for i, pair in enumerate(pairwise(spans), 1) if not _could_join(text, *pair)]
-    bounds = pairwise([0, *ends, len(spans)] if spans else ())
+    bounds = list(pairwise([0, *ends, len(spans)] if spans else ()))
+    ends += [  # of a long run each number begins another
+        i
+        for first, stop in bounds
+        for i in range(first + 1, stop)
+        if stop - first > MOST_PARTS and spans[i].word[0].isdigit()
+    ]
+    bounds = list(pairwise(sorted({0, *ends, len(spans)})))
     runs = [tuple(span.word for span in spans[first:stop]) for first, stop in bounds]
     units = [list(dict.fromkeys(_variants(run, phrase=phrase))) for run in runs]
     words = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(units))))
@@ -51,7 +58,10 @@ def units_of(
     known = {word for word, number in zip(words, numbers, strict=True) if number >= 0}
     # Documents with the joined word of several words have these, too.
     known -= {JOINED + "".join(own) for own, *_ in units if len(own) > 1 and known.issuperset(own)}
-    return [[own, *(one for one in others if known.issuperset(one))] for own, *others in units]
+    return [
+        [own, *(one for one in others if known.issuperset({*one} - {*own}))]
+        for own, *others in units
+    ]
 
 
 def variants_of(units: Sequence[Sequence[tuple[str, ...]]]) -> Iterator[list[str]]:

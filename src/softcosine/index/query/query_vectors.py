@@ -194,19 +194,20 @@ def parse_clauses(
         place = 0
         for typed, *variants in units_of(query, analyzer, vocabulary) if len(query) < _LONG else ():
             own = stems[place : place + sum(map(analyzer.keeps, typed))]
-            variants = [one for one in variants if stop_words.isdisjoint(one)]
+            variants = [one for one in variants if stop_words.isdisjoint({*one} - {*typed})]
             if own and variants and not (len(typed) == 1 and passed[place]):
                 ways = joints[place] = [own, *map(analyzer.stem, variants)]
-                replaced.update(own)
                 # Documents with a joined word have its parts, too.
                 both = len({JOINED in "".join(one) for one in variants}) == 2
                 present = bool((vocabulary.indices(own) >= 0).all())
                 share = weight * (_BESIDE if present else _INSTEAD) / (1 + both)
                 for one, terms in zip(variants, ways[1:], strict=True):
                     frequency = share * _idf(snapshot, own) / _idf(snapshot, terms)
+                    replaced.update({*own} - {*terms})
                     for word, term in zip(one, terms, strict=True):
-                        otherwise[term] = max(frequency, otherwise.get(term, 0.0))
-                        forms.setdefault(term, word)
+                        if term not in own:
+                            otherwise[term] = max(frequency, otherwise.get(term, 0.0))
+                            forms.setdefault(term, word)
             place += len(own)
         named = [word in names for word in lowered]
         for said_word in _query_words(stems, named, joints, snapshot):
