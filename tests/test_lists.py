@@ -566,3 +566,11 @@ def test_general_thesauri_are_not_the_word_itself():
     assert EVERY not in {part.query_word for part in index.explain("mango", "0").parts}
     assert "exact" not in {mark.kind for mark in index.search("mango")[0].snippet.marks}
     assert index.search("mango").note.startswith("Nothing contains these words")
+
+
+@pytest.mark.parametrize("query", ["w2", "W-2", "W 2", "wage statement"])
+def test_entries_with_digits_are_found_with_other_joints(query):
+    texts = ["Your wage statement is sent", "mail", "The W-2 form", "green tea"]
+    source = sc.PairSimilarity({("w2", "wage statement"): 1.0})
+    index = sc.SoftIndex.from_texts(texts, source=source, language="english")
+    assert {hit.id for hit in index.search(query)} == {"0", "2"}

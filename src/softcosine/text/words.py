@@ -16,10 +16,10 @@ characters separate words, also hyphens and underscores (``e-mail`` is ``e``, ``
   Variation selectors and skin tones are removed. Other symbols (``→``, ``©``, ``€``) separate;
   ``™``, ``½`` and ``№`` are letters and digits by NFKC.
 
-**Joints.** Up to five words with one of ``-_./&`` (or a dash) between each two are a joined word,
-too, if it has a letter and at most 24 characters: ``anti-slip`` is *anti*, *slip* and *antislip*,
-``KX-9916``, ``S.W.A.T.``, ``6204-2RS`` have *kx9916*, *swat*, *62042rs*. Numbers alone, and the
-numbers of a fraction (``1/2in``), are not joined. A joined word begins with a word
+**Joints.** Up to five words, or more initials, with one of ``-_./&`` (or a dash) between each two
+are a joined word, too, if it has a letter and at most 24 characters: ``anti-slip`` is *anti*,
+*slip* and *antislip*, ``KX-9916``, ``S.W.A.T.``, ``6204-2RS`` have *kx9916*, *swat*, *62042rs*.
+Numbers alone, and the numbers of a fraction (``1/2in``), are not joined. A joined word begins with a word
 joiner (U+2060), which is invisible and in no other word, so that queries can tell whether the parts
 are there, too. It has no neighbors, and the length of a document does not count it (Lucene:
 ``discountOverlaps``). See `joined_runs`.
@@ -288,7 +288,8 @@ def joined_runs(text: str, located: Sequence[tuple[int, int, str]]) -> list[tupl
     found = []
     for first, stop in pairwise([0, *ends, len(located)]):
         word = "".join([part for _, _, part in located[first:stop]])
-        several = 1 < stop - first <= MOST_PARTS
+        initials = len(word) == stop - first
+        several = 1 < stop - first <= (_LONGEST_JOINED if initials else MOST_PARTS)
         if several and len(word) <= _LONGEST_JOINED and LETTER.search(word):
             found.append((first, stop, JOINED + word))
     return found

@@ -7,7 +7,7 @@ joints make of words (`softcosine.text.words`), so a query needs only such terms
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import chain, combinations, islice, pairwise, product
 
 from softcosine.text.analyzer import Analyzer
@@ -20,7 +20,12 @@ _MOST_VARIANTS = 16  # of a phrase
 
 
 def units_of(
-    text: str | Sequence[str], analyzer: Analyzer, vocabulary: Vocabulary, *, phrase: bool = False
+    text: str | Sequence[str],
+    analyzer: Analyzer,
+    vocabulary: Vocabulary,
+    *,
+    listed: Container[str] = (),
+    phrase: bool = False,
 ) -> list[list[tuple[str, ...]]]:
     """Return the words of a text in runs that could have other joints.
 
@@ -30,6 +35,8 @@ def units_of(
         Tokens have no other joints.
     analyzer : Analyzer
     vocabulary : Vocabulary
+    listed : container of str
+        Further terms that count as indexed.
     phrase : bool
         Whether the words of a variant stand in a row. Then any two words, and single letters, can
         stand for a word; otherwise a joined word can.
@@ -54,8 +61,9 @@ def units_of(
     runs = [tuple(span.word for span in spans[first:stop]) for first, stop in bounds]
     units = [list(dict.fromkeys(_variants(run, phrase=phrase))) for run in runs]
     words = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(units))))
-    numbers = vocabulary.indices(analyzer.stem(words)).tolist()
-    known = {word for word, number in zip(words, numbers, strict=True) if number >= 0}
+    stems = analyzer.stem(words)
+    rows = zip(words, stems, vocabulary.indices(stems).tolist(), strict=True)
+    known = {word for word, stem, number in rows if number >= 0 or stem in listed}
     # Documents with the joined word of several words have these, too.
     known -= {JOINED + "".join(own) for own, *_ in units if len(own) > 1 and known.issuperset(own)}
     return [
@@ -88,6 +96,8 @@ def _variants(words: tuple[str, ...], *, phrase: bool) -> Iterator[tuple[str, ..
                 parts = [atoms[a:b] for a, b in pairwise((0, *cuts, len(atoms)))]
                 if all(len(part) == 1 or LETTER.search("".join(part)) for part in parts):
                     variants.append(tuple("".join(part) for part in parts))
+    elif len(whole) == len(words) > 1 and whole.isalpha():  # many initials
+        variants.append((whole,))
     yield from variants
     if not phrase:
         yield (JOINED + whole,)

@@ -149,7 +149,7 @@ def parse_clauses(
         where no document has the other words and these are as many, for stop words of at most half
         of the documents, or where there are no other words.
     """
-    analyzer, vocabulary = snapshot.analyzer, snapshot.S.vocabulary
+    analyzer, vocabulary, own_words = snapshot.analyzer, snapshot.S.vocabulary, snapshot.synonyms
     stop_words = frozenset[str]() if keep_stop_words else snapshot.stop_words
     counts: dict[str, float] = {}
     passed_over: dict[str, float] = {}
@@ -192,7 +192,10 @@ def parse_clauses(
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
         joints: dict[int, list[list[str]]] = {}  # by the place of the first word
         place = 0
-        for typed, *variants in units_of(query, analyzer, vocabulary) if len(query) < _LONG else ():
+        units = (
+            [] if len(query) >= _LONG else units_of(query, analyzer, vocabulary, listed=own_words)
+        )
+        for typed, *variants in units:
             own = stems[place : place + sum(map(analyzer.keeps, typed))]
             variants = [one for one in variants if stop_words.isdisjoint({*one} - {*typed})]
             if own and variants and not (len(typed) == 1 and passed[place]):
@@ -203,7 +206,7 @@ def parse_clauses(
                 share = weight * (_BESIDE if present else _INSTEAD) / (1 + both)
                 for one, terms in zip(variants, ways[1:], strict=True):
                     frequency = share * _idf(snapshot, own) / _idf(snapshot, terms)
-                    replaced.update({*own} - {*terms})
+                    replaced.update({*own} - {*terms} - own_words.keys())
                     for word, term in zip(one, terms, strict=True):
                         if term not in own:
                             otherwise[term] = max(frequency, otherwise.get(term, 0.0))
