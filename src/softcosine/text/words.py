@@ -19,10 +19,10 @@ characters separate words, also hyphens and underscores (``e-mail`` is ``e``, ``
 **Joints.** Up to five words, or more initials, with one of ``-_./&`` (or a dash) between each two
 are a joined word, too, if it has a letter and at most 24 characters: ``anti-slip`` is *anti*,
 *slip* and *antislip*, ``KX-9916``, ``S.W.A.T.``, ``6204-2RS`` have *kx9916*, *swat*, *62042rs*.
-Numbers alone, and the numbers of a fraction (``1/2in``), are not joined. A joined word begins with a word
-joiner (U+2060), which is invisible and in no other word, so that queries can tell whether the parts
-are there, too. It has no neighbors, and the length of a document does not count it (Lucene:
-``discountOverlaps``). See `joined_runs`.
+Numbers alone, and the numbers of a fraction (``1/2in``), are not joined. A joined word begins with
+a word joiner (U+2060), which is invisible and in no other word, so that queries can tell whether
+the parts are there, too. It has no neighbors, and the length of a document does not count it
+(Lucene: ``discountOverlaps``). See `joined_runs`.
 
 ``E1042`` is ``e1042``. A word longer than 64 characters is truncated to its first 64, in documents
 and queries alike, so it still matches.
