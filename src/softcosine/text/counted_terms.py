@@ -30,7 +30,7 @@ _BATCH_DOCUMENTS = 10_000
 
 def are_joined(terms: Sequence[str]) -> NDArray[np.bool_]:
     """Return which terms are joined words, shape (n_terms,)."""
-    return np.fromiter((term.startswith(JOINED) for term in terms), np.bool_, len(terms))
+    return np.array([term[:1] == JOINED for term in terms], np.bool_)
 
 
 @dataclass(frozen=True, slots=True)

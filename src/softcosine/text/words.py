@@ -284,7 +284,12 @@ def joined_runs(text: str, located: Sequence[tuple[int, int, str]]) -> list[tupl
     >>> joined_runs(text, located_words(text))
     [(0, 2, '\u2060antislip'), (2, 4, '\u206062042rs')]
     """
-    ends = [i for i, pair in enumerate(pairwise(located), 1) if not is_joint(text, *pair)]
+    # Most words have a blank between them: that is looked at first.
+    ends = [
+        i
+        for i, (left, right) in enumerate(pairwise(located), 1)
+        if right[0] - left[1] != 1 or text[left[1]] == " " or not is_joint(text, left, right)
+    ]
     found = []
     for first, stop in pairwise([0, *ends, len(located)]):
         word = "".join([part for _, _, part in located[first:stop]])

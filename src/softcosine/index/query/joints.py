@@ -59,7 +59,12 @@ def units_of(
     ]
     bounds = list(pairwise(sorted({0, *ends, len(spans)})))
     runs = [tuple(span.word for span in spans[first:stop]) for first, stop in bounds]
-    units = [list(dict.fromkeys(_variants(run, phrase=phrase))) for run in runs]
+    units = [
+        [run, (JOINED + run[0],)]  # what `_variants` gives, faster
+        if len(run) == 1 and run[0].isalpha() and not phrase
+        else list(dict.fromkeys(_variants(run, phrase=phrase)))
+        for run in runs
+    ]
     words = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(units))))
     stems = analyzer.stem(words)
     rows = zip(words, stems, vocabulary.indices(stems).tolist(), strict=True)
@@ -80,10 +85,12 @@ def variants_of(units: Sequence[Sequence[tuple[str, ...]]]) -> Iterator[list[str
 
 def _could_join(text: str, left: Span, right: Span) -> bool:
     """Whether a joint stands between two words, or a blank between a number and letters."""
-    gap, spaced = text[left.end : right.start], not has_unspaced(left.word + right.word)
-    number_and_letters = left.word[-1].isdigit() != right.word[0].isdigit()
-    blank = spaced and (gap == " & " or (gap.isspace() and number_and_letters))
-    return blank or is_joint(text, left, right)
+    gap = text[left.end : right.start]
+    if gap.isspace() and left.word[-1].isdigit() == right.word[0].isdigit():
+        return False
+    if gap == " & " or gap.isspace():
+        return not has_unspaced(left.word + right.word)
+    return is_joint(text, left, right)
 
 
 def _variants(words: tuple[str, ...], *, phrase: bool) -> Iterator[tuple[str, ...]]:
