@@ -70,7 +70,9 @@ def invert(
         moved.sort_indices()
     moved.has_canonical_format = True
     of_fields = [moved] if n_fields == 1 else [moved[f::n_fields] for f in range(n_fields)]
-    joined = are_joined(longer.terms)
+    used = np.unique(moved.indices)  # of one new document few
+    joined = np.zeros(len(longer), np.bool_)
+    joined[used] = are_joined(list(map(longer.term, used.tolist())))
     cut_fields = [[Segment.from_counts(part, joined) for part in cut(own)] for own in of_fields]
     together = list(zip(*cut_fields, strict=True))
     running = [
