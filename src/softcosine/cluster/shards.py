@@ -29,7 +29,6 @@ from softcosine.index.directory.snapshot import IndexedSegment, SegmentedDocumen
 from softcosine.index.segment.documents import Document, MemoryDocuments
 from softcosine.index.segment.metadata_columns import Path
 from softcosine.index.segment.segment import Segment
-from softcosine.text.counted_terms import are_joined
 
 _AT_ONCE = 4096  # documents read from each shard when all are listed
 
@@ -322,9 +321,7 @@ class ShardedSnapshot(Snapshot):
             counts = np.concatenate([none[1], *(counts for _, counts in own)])
             shape = len(rows), len(self.S)
             X = csr_array((counts, terms, pointers), shape=shape)
-            joined = np.zeros(len(self.S), np.bool_)
-            joined[terms] = are_joined(list(map(self.S.vocabulary.term, terms.tolist())))
-            segments.append(Segment.from_counts(X, joined))
+            segments.append(Segment.from_counts(X, self.S.vocabulary))
         documents = MemoryDocuments([""] * len(rows))
         epoch = Snapshot(**{one.name: getattr(self, one.name) for one in fields(Snapshot)})
         return epoch.changed(segments=(IndexedSegment(tuple(segments), documents),))

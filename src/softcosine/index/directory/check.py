@@ -23,7 +23,6 @@ from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.stored_fields import StoredDocuments
 from softcosine.matrix.definiteness import is_symmetric
 from softcosine.storage import Folder
-from softcosine.text.counted_terms import are_joined
 from softcosine.text.vocabulary import Vocabulary
 
 _ROUNDING = 1e-9
@@ -146,7 +145,7 @@ def _check_segment(
     """Check the fields, positions and stored documents, and that they match each other."""
     segment.check(len(vocabulary))
     for number, field in enumerate(segment.fields):
-        _check_inverse(field, are_joined(vocabulary.terms))
+        _check_inverse(field, vocabulary)
         if segment.positions is not None:
             own = segment.positions[number]
             if settings.analyzer is not None and settings.analyzer.max_ngram == 1:
@@ -168,12 +167,12 @@ def _check_segment(
     )
 
 
-def _check_inverse(field: Segment, joined: NDArray[np.bool_]) -> None:
+def _check_inverse(field: Segment, vocabulary: Vocabulary) -> None:
     """Invert the forward index again, and compare with the postings."""
     rows = np.repeat(np.arange(field.n_docs), np.diff(field.pointers))
     ascending = (np.diff(field.terms.astype(np.int64)) > 0) | (np.diff(rows) > 0)
     _require(bool(ascending.all()), "the terms of a document do not ascend")
-    for name, array in Segment.from_counts(field.matrix(), joined).to_arrays().items():
+    for name, array in Segment.from_counts(field.matrix(), vocabulary).to_arrays().items():
         _require(
             np.array_equal(getattr(field, name), array),
             f"the array {name} does not follow from the documents' terms",

@@ -15,7 +15,6 @@ from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, Positions
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze
-from softcosine.text.counted_terms import are_joined
 from softcosine.text.vocabulary import Vocabulary
 
 # The fields of at most `MAX_DOCS` documents, with the positions of each field, or None.
@@ -70,10 +69,7 @@ def invert(
         moved.sort_indices()
     moved.has_canonical_format = True
     of_fields = [moved] if n_fields == 1 else [moved[f::n_fields] for f in range(n_fields)]
-    used = np.unique(moved.indices)  # of one new document few
-    joined = np.zeros(len(longer), np.bool_)
-    joined[used] = are_joined(list(map(longer.term, used.tolist())))
-    cut_fields = [[Segment.from_counts(part, joined) for part in cut(own)] for own in of_fields]
+    cut_fields = [[Segment.from_counts(part, longer) for part in cut(own)] for own in of_fields]
     together = list(zip(*cut_fields, strict=True))
     running = [
         positions_of(texts[f::n_fields], analyzer, longer) for f in range(n_fields * positions)
@@ -99,7 +95,7 @@ def renumbered(segment: Segment, numbers: NDArray[np.int32], vocabulary: Vocabul
     )
     counts.sort_indices()
     counts.has_canonical_format = True
-    return Segment.from_counts(counts, are_joined(vocabulary.terms))
+    return Segment.from_counts(counts, vocabulary)
 
 
 def document_frequencies(

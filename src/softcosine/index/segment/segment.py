@@ -39,6 +39,8 @@ from softcosine.matrix.ranges import (
     check_values,
 )
 from softcosine.space.norms import balanced
+from softcosine.text.counted_terms import are_joined
+from softcosine.text.vocabulary import Vocabulary
 
 MAX_DOCS = 2**16
 _MAX_TERMS = 2**24  # with counts: a term takes 24 bits of an entry
@@ -125,10 +127,10 @@ class Segment:
     _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
-    def from_counts(cls, X: csr_array, joined: NDArray[np.bool_] | None = None) -> Self:
+    def from_counts(cls, X: csr_array, vocabulary: Vocabulary | None = None) -> Self:
         """Return the segment of a canonical matrix of positive counts (n_docs, n_terms).
 
-        Lengths do not count terms that are `joined`.
+        Lengths do not count the joined words of a vocabulary.
         """
         n_docs, n_terms = X.shape
         assert n_docs <= MAX_DOCS
@@ -151,6 +153,11 @@ class Segment:
             pointers, terms, levels, level_starts, term_starts,
             documents, term_groups, group_starts, group_levels,
         )  # fmt: skip
+        counted = X.data
+        if vocabulary is not None:
+            joined, present = np.zeros(n_terms, np.bool_), np.flatnonzero(np.diff(term_groups))
+            joined[present] = are_joined(list(map(vocabulary.term, present.tolist())))
+            counted = counted * ~joined[terms]
         return cls(
             n_terms=n_terms,
             pointers=pointers,
@@ -158,7 +165,7 @@ class Segment:
             reals=np.empty(0),
             frequencies=frequencies.astype(np.float64),
             scales=np.ones(n_docs),
-            lengths=_sums((X.data if joined is None else X.data * ~joined[terms]), pointers),
+            lengths=_sums(counted, pointers),
             **_directory(term_groups),
             group_starts=group_starts[: n_groups + 1].astype(np.uint32),
             group_levels=group_levels[:n_groups].copy(),

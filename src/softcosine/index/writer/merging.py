@@ -17,6 +17,7 @@ from scipy.sparse import vstack
 from softcosine._validation import check_number, check_whole
 from softcosine.index.directory.snapshot import IndexedSegment
 from softcosine.index.segment.segment import MAX_DOCS, Segment
+from softcosine.text.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def full_groups(
 def merge_fields(
     segments: Sequence[Segment],
     live: Sequence[NDArray[np.bool_]],
-    joined: NDArray[np.bool_] | None = None,
+    vocabulary: Vocabulary | None = None,
 ) -> Segment:
     """Return a merged segment of one field, identical to inverting its documents again.
 
@@ -155,12 +156,12 @@ def merge_fields(
         Of counts.
     live : sequence of ndarray of shape (n_docs,), bool
         Masks of the documents to keep, one per segment.
-    joined : ndarray of shape (n_terms,), bool, optional
-        Which terms are joined words. By default none.
+    vocabulary : Vocabulary, optional
+        As for `Segment.from_counts`.
     """
     n_terms = max(segment.n_terms for segment in segments)
     rows = [own.matrix(n_terms)[mask] for own, mask in zip(segments, live, strict=True)]
-    return Segment.from_counts(vstack(rows, format="csr"), joined)
+    return Segment.from_counts(vstack(rows, format="csr"), vocabulary)
 
 
 class MergedDocuments:

@@ -47,7 +47,7 @@ from softcosine.similarity.in_terms import phrases_in
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalysisCache, AnalyzedTexts, analyze
-from softcosine.text.counted_terms import are_joined, within_df_limits
+from softcosine.text.counted_terms import within_df_limits
 from softcosine.text.forms import counted_forms
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
@@ -833,10 +833,11 @@ class PendingCommit:
                     "the index keeps; rebuild the index."
                 )
             positions = [Positions.merge(own, live) for own in zip(*every, strict=True)]
-        joined = are_joined(self.vocabulary.terms)
         fields = zip(*(entry.fields for entry in entries), strict=True)
         written = self._writer.write_segment(
-            [merge_fields(own, live, joined) for own in fields], MergedDocuments(entries), positions
+            [merge_fields(own, live, self.vocabulary) for own in fields],
+            MergedDocuments(entries),
+            positions,
         )
         merged = replace(written, norms=joined_norms(entries))
         coordinates = [entry.coordinates for entry in entries]
