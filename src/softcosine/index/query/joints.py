@@ -10,7 +10,7 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from itertools import chain, combinations, islice, pairwise, product
 
-from softcosine.text.analyzer import Analyzer
+from softcosine.text.analyzer import Analyzer, checked_tokens
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.words import JOINED, LETTER, MOST_PARTS, Span, has_unspaced, is_joint
 
@@ -47,7 +47,8 @@ def units_of(
         Of each run its words, then its other variants of which the index has every other word.
     """
     if not isinstance(text, str) or not analyzer.joints or len(text) > _LONGEST_TEXT:
-        return [[(word,)] for word in (analyzer.words(text) if isinstance(text, str) else text)]
+        words = analyzer.words(text) if isinstance(text, str) else checked_tokens(text)
+        return [[(word,)] for word in words]
     spans = analyzer.spans(text)
     ends = [i for i, pair in enumerate(pairwise(spans), 1) if not _could_join(text, *pair)]
     bounds = list(pairwise([0, *ends, len(spans)] if spans else ()))

@@ -172,10 +172,15 @@ def parse_clauses(
                         f"the query is a list of tokens, and {shortened(token)} contains a blank; "
                         "pass a text as one string, and several queries to search_batch."
                     )
-        words = list[str]()
-        for piece in _pieces(query):
+        pieces = _pieces(query)
+        units: list[list[tuple[str, ...]]] = []
+        for piece in pieces:
             check_deadline()
-            words += analyzer.kept(piece)
+            if len(pieces) == 1:
+                units = units_of(piece, analyzer, vocabulary, listed=own_words)
+            else:
+                units += [[(word,)] for word in analyzer.kept(piece)]
+        words = [word for typed, *_ in units for word in typed if analyzer.keeps(word)]
         stems = analyzer.stem(words)
         lowered = [str(word).lower() for word in words]  # tokens have capitals
         names = _in_capitals(query) & stop_words
@@ -192,10 +197,8 @@ def parse_clauses(
                 forms.setdefault(term, " ".join(map(str, words[start:end])))
         joints: dict[int, list[list[str]]] = {}  # by the place of the first word
         place = 0
-        units = (
-            [] if len(query) >= _LONG else units_of(query, analyzer, vocabulary, listed=own_words)
-        )
         for typed, *variants in units:
+            check_deadline()
             own = stems[place : place + sum(map(analyzer.keeps, typed))]
             variants = [one for one in variants if stop_words.isdisjoint({*one} - {*typed})]
             if own and variants and not (len(typed) == 1 and passed[place]):
