@@ -48,5 +48,6 @@ def english_share(vocabulary: Vocabulary) -> float:
     if total == 0.0:
         return 0.0
     # Words with accents are found without them, which says nothing of their language.
-    known = (english_table().find(words) >= 0) & np.array([word.isascii() for word in words])
-    return float(weights[telling & known].sum()) / total
+    places = [i for i in np.flatnonzero(telling).tolist() if words[i].isascii()]
+    known = english_table().find([words[i] for i in places]) >= 0
+    return float(weights[places][known].sum()) / total

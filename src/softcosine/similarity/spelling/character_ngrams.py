@@ -137,7 +137,8 @@ class CharacterNgramSimilarity:
         self.threshold, self.exponent = float(threshold), float(exponent)
         self.compounds = compounds
         self._analyzer = Analyzer.for_language(compounds or "none")
-        self._stops = frozenset(self._forms(list(stop_word_lists().get(compounds or "", ()))))
+        stop_words = stop_word_lists().get(compounds, ()) if compounds else ()
+        self._stops = frozenset(self._forms(list(stop_words)))
         self._inverted, self._backwards = LastTuple[_Inverted](), LastTuple[_Backwards]()
         self._order = StringOrder()
 
