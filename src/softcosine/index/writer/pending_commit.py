@@ -833,12 +833,9 @@ class PendingCommit:
                     "the index keeps; rebuild the index."
                 )
             positions = [Positions.merge(own, live) for own in zip(*every, strict=True)]
-        fields = zip(*(entry.fields for entry in entries), strict=True)
-        written = self._writer.write_segment(
-            [merge_fields(own, live, self.vocabulary) for own in fields],
-            MergedDocuments(entries),
-            positions,
-        )
+        every = zip(*(entry.fields for entry in entries), strict=True)
+        fields = [merge_fields(own, live, self.vocabulary) for own in every]
+        written = self._writer.write_segment(fields, MergedDocuments(entries), positions)
         merged = replace(written, norms=joined_norms(entries))
         coordinates = [entry.coordinates for entry in entries]
         if self._meaning is None or not any(coordinates):
