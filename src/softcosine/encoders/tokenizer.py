@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from softcosine.kernels.unigram import likeliest_pieces
+from softcosine.kernels.pieces import likeliest_pieces
 from softcosine.text.pieces import StringTable
 
 

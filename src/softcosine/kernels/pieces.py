@@ -1,10 +1,10 @@
-"""Raw tokens of text ("pieces"), split and numbered byte by byte, and the word pieces in them."""
+"""Raw tokens of text ("pieces"), split and numbered byte by byte, and their word pieces."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from softcosine.kernels.jit import kernel
+from softcosine.kernels.jit import inlined, kernel
 
 
 @kernel("void(uint8[::1], int64[::1], int64, int64, int64, int64, int32[::1], int64[::1])")
@@ -158,6 +158,32 @@ def reinsert(entries, slots):
         slots[slot] = entry
 
 
+@inlined
+def _entry_of(code, text, begin, end, inner, slots, starts, arena):
+    """Return the number of ``text[begin:end]`` in a hash table of `number_pieces`; -1 if none.
+
+    `code` is its hash. With ``inner`` 1 a byte 254 is before it there.
+    """
+    mask = len(slots) - 1
+    slot = (code ^ (code >> 15)) & mask
+    entry = slots[slot]
+    while entry >= 0:
+        if entry >> 32 == code:
+            number = entry & 0xFFFFFFFF
+            start = starts[number]
+            length = starts[number + 1] - 1 - start
+            same = length == inner + end - begin and (inner == 0 or arena[start] == 254)
+            k = inner
+            while same and k < length:
+                same = arena[start + k] == text[begin + k - inner]
+                k += 1
+            if same:
+                return number
+        slot = (slot + 1) & mask
+        entry = slots[slot]
+    return -1
+
+
 @kernel(
     "void(uint8[::1], int64[::1], int64, int64[::1], int64[::1], uint8[::1], int32[::1], int64,"
     " int32[::1], int64[::1])"
@@ -186,7 +212,6 @@ def split_words(
     bounds : int64[n_words + 1], out
         Those of word w are at ``bounds[w]:bounds[w + 1]``.
     """
-    mask = len(slots) - 1
     n_found = 0
     bounds[0] = 0
     for word in range(len(starts) - 1):
@@ -206,24 +231,10 @@ def split_words(
                 code = ((code ^ 254) * 16777619) & 0x7FFFFFFF
             for j in range(i, min(end, i + longest)):
                 code = ((code ^ int(words[j])) * 16777619) & 0x7FFFFFFF
-                slot = (code ^ (code >> 15)) & mask
-                entry = slots[slot]
-                while entry >= 0:
-                    if entry >> 32 == code:
-                        token = entry & 0xFFFFFFFF
-                        start = token_starts[token]
-                        length = token_starts[token + 1] - 1 - start
-                        same = length == inner + j + 1 - i and (inner == 0 or tokens[start] == 254)
-                        k = inner
-                        while same and k < length:
-                            same = tokens[start + k] == words[i + k - inner]
-                            k += 1
-                        if same:
-                            best = token_numbers[token]
-                            stop = j + 1
-                            break
-                    slot = (slot + 1) & mask
-                    entry = slots[slot]
+                token = _entry_of(code, words, i, j + 1, inner, slots, token_starts, tokens)
+                if token >= 0:
+                    best = token_numbers[token]
+                    stop = j + 1
             if best < 0:
                 n_found = bounds[word]
                 break
@@ -232,3 +243,87 @@ def split_words(
             i = stop
             inner = 1
         bounds[word + 1] = n_found
+
+
+@kernel(
+    "int64(uint8[::1], int64[::1], int64[::1], uint8[::1], float64[::1], int64, float64,"
+    " float64[::1], int64[::1], int32[::1])"
+)
+def likeliest_pieces(
+    text, slots, starts, arena, scores, longest, unknown, best, begins, numbers
+):  # fmt: skip
+    """Split a text so that the sum of its pieces' scores is greatest (Viterbi).
+
+    A character that no piece equals can be a piece of the score `unknown` and the number -1; of
+    such neighbours one piece is kept. Of equal sums, the one whose last piece is longest wins.
+    O(bytes × longest).
+
+    Parameters
+    ----------
+    text : uint8[n_bytes], read
+        UTF-8. No piece goes on over the byte 0xE2 of a space mark (U+2581).
+    slots, starts, arena : read
+        A hash table of `number_pieces`: the pieces.
+    scores : float64[n_pieces], read
+    longest : int64
+        Bytes of the longest piece.
+    unknown : float64
+    best : float64[n_bytes + 1], out
+        Greatest sum of the text up to each byte.
+    begins : int64[n_bytes + 1], out
+        Where the last piece of that sum begins.
+    numbers : int32[n_bytes + 1], out
+        First the last piece of that sum, at the end the pieces of the text, in order.
+
+    Returns
+    -------
+    int64
+        Number of pieces.
+    """
+    n_bytes = len(text)
+    best[:] = -np.inf
+    best[0] = 0.0
+    for i in range(n_bytes):
+        if text[i] & 0xC0 == 0x80:  # inside a character
+            continue
+        first = i + 1
+        while first < n_bytes and text[first] & 0xC0 == 0x80:
+            first += 1
+        known = False
+        code = 2166136261 & 0x7FFFFFFF
+        for j in range(i, min(n_bytes, i + longest)):
+            code = ((code ^ int(text[j])) * 16777619) & 0x7FFFFFFF
+            stop = j + 1
+            if stop < n_bytes and text[stop] & 0xC0 == 0x80:
+                continue
+            piece = _entry_of(code, text, i, stop, 0, slots, starts, arena)
+            if piece >= 0:
+                known |= stop == first
+                total = best[i] + scores[piece]
+                if total > best[stop]:
+                    best[stop] = total
+                    begins[stop] = i
+                    numbers[stop] = piece
+            if (
+                stop + 2 < n_bytes
+                and text[stop] == 0xE2
+                and text[stop + 1] == 0x96
+                and text[stop + 2] == 0x81
+            ):
+                break
+        if not known and best[i] + unknown > best[first]:
+            best[first] = best[i] + unknown
+            begins[first] = i
+            numbers[first] = -1
+    # From the end to the front, then shifted to the beginning.
+    last = n_bytes + 1
+    stop = n_bytes
+    while stop > 0:
+        number = numbers[stop]
+        if number >= 0 or last > n_bytes or numbers[last] >= 0:
+            last -= 1
+            numbers[last] = number
+        stop = begins[stop]
+    for k in range(last, n_bytes + 1):
+        numbers[k - last] = numbers[k]
+    return n_bytes + 1 - last
