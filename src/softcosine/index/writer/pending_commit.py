@@ -833,8 +833,8 @@ class PendingCommit:
                     "the index keeps; rebuild the index."
                 )
             positions = [Positions.merge(own, live) for own in zip(*every, strict=True)]
-        every = zip(*(entry.fields for entry in entries), strict=True)
-        fields = [merge_fields(own, live, self.vocabulary) for own in every]
+        by_field = zip(*(entry.fields for entry in entries), strict=True)
+        fields = [merge_fields(own, live, self.vocabulary) for own in by_field]
         written = self._writer.write_segment(fields, MergedDocuments(entries), positions)
         merged = replace(written, norms=joined_norms(entries))
         coordinates = [entry.coordinates for entry in entries]
