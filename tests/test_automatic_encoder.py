@@ -53,6 +53,11 @@ def test_few_english_documents_are_read_by_the_encoder(light):
     assert chosen.note == chosen.info()["note"]
 
 
+def test_the_english_table_is_named_for_english_texts_alone(light):
+    index = sc.SoftIndex.from_texts(TEXTS, encoder=light[MINILM], language="german")
+    assert index.note.endswith("Documents are encoded by all-MiniLM-L6-v2.")
+
+
 def test_what_is_chosen_ranks_as_if_it_was_named(light):
     chosen = sc.SoftIndex.from_texts(TEXTS)
     named = sc.SoftIndex.from_texts(TEXTS, encoder=light[MINILM])

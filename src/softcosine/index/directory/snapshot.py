@@ -348,9 +348,10 @@ class Snapshot:
     @property
     def read_by(self) -> str:
         """What gives the documents their meaning, in a sentence; empty for nothing."""
-        if self.meaning is not None and not self.meaning.static:
-            return f'Documents are encoded by {self.meaning.encoder}; encoder="static" is faster.'
         english = self.settings.language == "english"
+        if self.meaning is not None and not self.meaning.static:
+            faster = '; encoder="static" is faster' if english else ""  # the table is English
+            return f"Documents are encoded by {self.meaning.encoder}{faster}."
         return TABLE if self.meaning is not None and english else ""
 
     @property
