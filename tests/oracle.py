@@ -44,6 +44,11 @@ def every_word(documents: Sequence[set[str]], words: Sequence[Mapping[str, float
     return np.array([min(row) if row else 0.0 for row in values])
 
 
+def above_chance(cosines: Array, mean: float) -> Array:
+    """Cosines as part of the way from their mean to 1, where that of the mean is .15 (T19)."""
+    return 0.15 + 0.85 * (cosines - mean) / (1.0 - mean)
+
+
 def soft_cosine(X: Array, Y: Array, S: Array) -> Array:
     """Soft cosine of every row of X with every row of Y; 0 where a norm is 0."""
     return _divided(soft_inner_product(X, Y, S), soft_norm(X, S), soft_norm(Y, S))

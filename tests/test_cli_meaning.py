@@ -403,9 +403,9 @@ def test_a_real_model_of_sentence_transformers_encodes_an_index(run, source_file
 @pytest.mark.parametrize("query", ["green tea", "green of the tea", "tea, as it is green"])
 def test_what_every_word_of_a_query_adds_is_shown(run, folder, query):
     shown = run("search", folder, query, "--explain", "--meaning", 7, "-k", 1)
-    assert "(every word) 7.00" in shown
+    assert "(short query) 7.00" in shown
     rows = json.loads(run("search", folder, query, "--explain", "--meaning", 7, "--json"))["hits"]
-    every = [[one for one in row["parts"] if one["query_word"] == "(every word)"] for row in rows]
+    every = [[one for one in row["parts"] if one["query_word"] == "(short query)"] for row in rows]
     assert [part["contribution"] for part in every[0]] == [7]
-    assert "(every word)" in run("explain", folder, query, rows[0]["id"], "--meaning", 7)
-    assert "(every word)" not in run("search", folder, f"the {query}", "--explain", "-k", 1)
+    assert "(short query)" in run("explain", folder, query, rows[0]["id"], "--meaning", 7)
+    assert "(short query)" not in run("search", folder, f"the {query}", "--explain", "-k", 1)

@@ -20,7 +20,7 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.soft import Soft
 from softcosine.evaluate.tuning.settings import Settings, indexed
 from softcosine.evaluate.tuning.workbench import Workbench
-from softcosine.index.search.explanation import EVERY
+from softcosine.index.search.explanation import SHORT
 from softcosine.matrix.list_use import list_use
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.similarity.combine.combined import first, noisy_or, scaled, strongest
@@ -555,7 +555,7 @@ def test_what_a_person_lists_is_the_word_itself_in_every_form_and_at_every_door(
             assert "exact" in {mark.kind for mark in hits[0].snippet.marks}
             why = opened.explain(query, hits.ids[0])
             assert sum(part.contribution for part in why.parts) == pytest.approx(why.score)
-            added = [part.contribution for part in why.parts if part.query_word == EVERY]
+            added = [part.contribution for part in why.parts if part.query_word == SHORT]
             assert added == ([] if query.startswith("where") else [pytest.approx(8.0)])
         assert dict(opened.neighbors("w2")) == {"wage statement": pytest.approx(0.8)}
 
@@ -563,7 +563,7 @@ def test_what_a_person_lists_is_the_word_itself_in_every_form_and_at_every_door(
 def test_general_thesauri_are_not_the_word_itself():
     listed = sc.PairSimilarity([("mango", "client", 0.8)], pinned=False)
     index = sc.SoftIndex.from_texts([*JARGON.values()], source=listed, encoder="static")
-    assert EVERY not in {part.query_word for part in index.explain("mango", "0").parts}
+    assert SHORT not in {part.query_word for part in index.explain("mango", "0").parts}
     assert "exact" not in {mark.kind for mark in index.search("mango")[0].snippet.marks}
     assert index.search("mango").note.startswith("Nothing contains these words")
 

@@ -37,7 +37,7 @@ def query(random, n_words):
     return QueryVector(terms, random.choice([1.0, 0.7, 3.3], n_words))
 
 
-def made(random, weights, dimensions, signs=(1.0,), live=None, ranking="soft_bm25"):
+def made(random, weights, dimensions, signs=(1.0,), live=None, ranking="soft_bm25", slope=1.0):
     S = similarities(random, signs)
     searchers = [
         searcher_of(counts(random), S, ranking, Weighting(), cuts=list(CUTS), live=live)
@@ -48,7 +48,7 @@ def made(random, weights, dimensions, signs=(1.0,), live=None, ranking="soft_bm2
     vectors[random.integers(0, N_DOCS, N_DOCS // 5)] = 0
     first, _, last = np.split(vectors, CUTS)
     own = [Coordinates.of(first), None, Coordinates.of(last)]  # a segment that was not encoded
-    return MeaningSearcher(FieldsSearcher(searchers, weights), own)
+    return MeaningSearcher(FieldsSearcher(searchers, weights), own, slope)
 
 
 def best(searcher, vectors, meaning, k, least, allowed):
@@ -65,13 +65,16 @@ def best(searcher, vectors, meaning, k, least, allowed):
 @pytest.mark.parametrize("signs", [(1.0,), (1.0, -1.0)])
 @pytest.mark.parametrize("weights", [(1.0,), (2.0, 1e-3)])
 @pytest.mark.parametrize(
-    ("dimensions", "ranking"),
-    [(1, "soft_bm25"), (2, "soft_bm25"), (256, "soft_bm25"), (2, "soft_tf_bm25")],
-)
-def test_searches_agree_with_a_pass_over_all_documents(dimensions, ranking, weights, signs):
+    ("dimensions", "ranking", "slope"),
+    [
+        (1, "soft_bm25", 1.0), (2, "soft_bm25", 1.0), (256, "soft_bm25", 1.0),
+        (2, "soft_tf_bm25", 1.0), (2, "soft_bm25", 0.85), (256, "soft_tf_bm25", 8.5),
+    ],
+)  # fmt: skip
+def test_searches_agree_with_a_pass_over_all_documents(dimensions, ranking, slope, weights, signs):
     random = np.random.default_rng(dimensions + 1)
     live, where = random.random(N_DOCS) < 0.8, random.random(N_DOCS) < 0.6
-    searcher = made(random, weights, dimensions, signs, live, ranking)
+    searcher = made(random, weights, dimensions, signs, live, ranking, slope)
     for n_words, weight, k in zip((0, 1, 2, 5), WEIGHTS, (1, 7, 50, N_DOCS), strict=True):
         vectors = [query(random, n_words) for _ in weights]
         near = random.choice(searcher.coordinates[0].vectors)
@@ -98,9 +101,10 @@ def test_searches_agree_with_a_pass_over_all_documents(dimensions, ranking, weig
                 assert top.plan == fast or (top.plan == MEANING_ALL and -1.0 in signs)
 
 
-def test_cosines_that_differ_in_the_last_bits_are_told_apart():
+@pytest.mark.parametrize("slope", [1.0, 0.9, 4.7])
+def test_cosines_that_differ_in_the_last_bits_are_told_apart(slope):
     random = np.random.default_rng(0)
-    searcher = made(random, (1.0,), 2)
+    searcher = made(random, (1.0,), 2, slope=slope)
     nothing = [query(random, 0)]
     for angle in np.linspace(0.0, 2 * np.pi, 25):
         meaning = QueryMeaning(np.array([np.cos(angle), np.sin(angle)]), 1.0)
@@ -110,15 +114,16 @@ def test_cosines_that_differ_in_the_last_bits_are_told_apart():
             assert (top.documents.tolist(), top.scores.tolist()) == right
 
 
-def test_the_floor_is_that_of_the_exact_cosine():
+@pytest.mark.parametrize("slope", [1.0, 0.9, 4.7])
+def test_the_floor_is_that_of_the_exact_cosine(slope):
     # Exact cosines of about FLOOR, in float32 above or below it; the query has no words.
     random = np.random.default_rng(0)
     searcher = made(random, (1.0,), 2)
     vectors = np.stack([np.arange(N_DOCS) % 127 + 1, np.zeros(N_DOCS)], axis=1).astype(np.int8)
     parts = [Coordinates.of(own) for own in np.split(vectors, CUTS)]
-    searcher = MeaningSearcher(searcher.words, parts)
-    nothing = [query(random, 0)]
-    for first in (FLOOR, np.nextafter(FLOOR, 0), np.nextafter(FLOOR, 1), FLOOR * (1 + 1e-8)):
+    searcher = MeaningSearcher(searcher.words, parts, slope)
+    nothing, floor = [query(random, 0)], 1 - (1 - FLOOR) / slope
+    for first in (floor, np.nextafter(floor, 0), np.nextafter(floor, 1), floor * (1 + 1e-8)):
         meaning = QueryMeaning(np.array([first, np.sqrt(1 - first**2)]), 40.0)
         right = best(searcher, nothing, meaning, N_DOCS, 0.0, np.ones(N_DOCS, bool))
         (top,) = searcher.search_batch([(nothing, meaning)], k=N_DOCS)

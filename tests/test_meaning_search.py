@@ -18,7 +18,7 @@ from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
 from softcosine.index.search import meaning
 from softcosine.index.search.execution import FEW_WORDS
-from softcosine.index.search.explanation import EVERY, OTHERS, QUESTION, TEXT
+from softcosine.index.search.explanation import OTHERS, QUESTION, SHORT, TEXT
 from softcosine.index.search.meaning import FLOOR, FLOOR_OF_UNKNOWN, QueryMeaning, meaning_searcher
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 from toys import ToySource
@@ -160,7 +160,7 @@ def test_stop_words_among_few_words_change_nothing_of_what_every_word_adds(ask):
 
     def added(query, id="0"):
         parts = index.explain(query, id, ask=ask, meaning=10).parts
-        return [part.contribution for part in parts if part.query_word == EVERY]
+        return [part.contribution for part in parts if part.query_word == SHORT]
 
     for query in ("wheel moon", "wheel of a moon", "wheel, as it is on the moon"):
         assert added(query) == [10.0]
@@ -233,7 +233,7 @@ def test_the_parts_of_an_explanation_sum_to_the_score(documents, query, ask, wei
         for share in explanation.words:
             assert share.same + share.similar + share.meaning == share.contribution
         words = {part.query_word for part in explanation.parts if part.space == "meaning"}
-        assert words <= {*query.split(), QUESTION, OTHERS, EVERY}
+        assert words <= {*query.split(), QUESTION, OTHERS, SHORT}
 
 
 @given(texts, queries, ways, st.sampled_from(WORDS))
@@ -644,7 +644,7 @@ def test_every_word_counts_with_other_joints():
     for query in ("green 5 mm", "green 5mm"):
         for id, counts in (("0", True), ("1", False), ("2", True)):
             told = [part.query_word for part in index.explain(query, id).parts]
-            assert (EVERY in told) == counts, (query, id)
+            assert (SHORT in told) == counts, (query, id)
         assert {hit.id for hit in index.search(query, k=2)} == {"0", "2"}
         assert index.search(query).note == ""
 

@@ -226,7 +226,7 @@ def test_by_meaning_too_the_workbench_ranks_as_an_index_made_by_the_settings(
     ]
     ranked = bare.fitted(settings).ranked(toy.queries, k=30)
     for row, pairs in enumerate(expected):  # the bench scales vectors to unit length before
-        scores = {n: pytest.approx(score, rel=1e-6) for n, score in pairs}
+        scores = {n: pytest.approx(score, rel=1e-6, abs=1e-6) for n, score in pairs}
         found = dict(zip(ranked.numbers[row].tolist(), ranked.scores[row], strict=True))
         found.pop(-1, None)
         assert found == scores

@@ -256,9 +256,9 @@ def sums_shown(explanation: Explanation) -> Text:
 
 def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
     """Return every word, and the largest parts between single words as ``tire ~ tyre .19``."""
-    from softcosine.index.search.explanation import EVERY
+    from softcosine.index.search.explanation import SHORT
 
-    every = [f"{EVERY} {_short(one.contribution)}" for one in parts if one.query_word == EVERY]
+    every = [f"{SHORT} {_short(one.contribution)}" for one in parts if one.query_word == SHORT]
     named = [part for part in parts if not (part.query_word + part.document_word).startswith("(")]
     return every + [
         f"{printable(part.query_word)} {part.sign} {printable(part.document_word)} "

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.writer.document import lasting_hashes
+
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-
-
-def hashes_of(ids: Iterable[str]) -> NDArray[np.uint64]:
-    """Return the 64-bit hashes of ids, in order; the same in every process and version.
-
-    The first eight bytes of the BLAKE2b digest of the id in UTF-8, as a big-endian number.
-    """
-    digests = b"".join(
-        blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest() for id in ids
-    )
-    return np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
 def owner_of(hashes: NDArray[np.uint64], n_shards: int) -> NDArray[np.int64]:
@@ -47,7 +37,7 @@ def owner_of(hashes: NDArray[np.uint64], n_shards: int) -> NDArray[np.int64]:
 
 def owners_of(ids: Iterable[str], n_shards: int) -> NDArray[np.int64]:
     """Return the shards that own ids, in order; see `owner_of`."""
-    return owner_of(hashes_of(ids), n_shards)
+    return owner_of(lasting_hashes(ids), n_shards)
 
 
 def owned(hashes: NDArray[np.uint64], shard: int, n_shards: int) -> slice:

@@ -26,7 +26,14 @@ from softcosine.cluster.shard_building import (
     loaded_encoders,
 )
 from softcosine.cluster.splitting import Chunk, inputs_at, split
-from softcosine.cluster.tally import Tally, analysis_cache, check_ids, counted_terms, tally
+from softcosine.cluster.tally import (
+    Tally,
+    analysis_cache,
+    check_ids,
+    counted_terms,
+    sample,
+    tally,
+)
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MissingDependencyError
 from softcosine.files import (
     TABLES,
@@ -42,6 +49,7 @@ from softcosine.index.writer.creation import create, decide, found
 from softcosine.index.writer.document import NewDocument, deciding, new_document
 from softcosine.index.writer.lock import LOCK_FILE, WriteLock
 from softcosine.index.writer.pending_commit import CountedDocuments
+from softcosine.space.chance import N_SAMPLED
 from softcosine.space.meaning import STATIC
 from softcosine.storage import MANIFEST, check_folder, checked_path, checksum
 from softcosine.version import __version__
@@ -214,8 +222,9 @@ class ShardPlan:
         if not (folder / BUILT_EPOCH).exists():
             report("merging counts", 0, None)
             vocabulary, statistics = counted_terms(plan, tallies)
+            first = sample(tallies, N_SAMPLED) if self._directory.encoder is not None else ()
             documents = CountedDocuments(
-                plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan)
+                plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan), first
             )
             found(
                 folder / BUILT_EPOCH, documents, memory=memory, report=report,

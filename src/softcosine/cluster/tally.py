@@ -18,11 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.cluster.build_plan import BuildPlan, tally_folder
-from softcosine.cluster.ownership import hashes_of
 from softcosine.errors import AlreadyExistsError, DuplicateIdError
 from softcosine.files import Record, place
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.writer.document import NewDocument, new_document
+from softcosine.index.writer.document import NewDocument, lasting_hashes, new_document
 from softcosine.storage import Folder, open_folder, write_folder
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalysisCache
@@ -69,7 +68,7 @@ def tally(work: Path, number: int) -> None:
     texts = [text for document in documents for text in document.texts]
     cache = analysis_cache(plan.analyzer)
     counted = counted_fields(texts, plan.analyzer, n_fields=len(plan.field_names), cache=cache)
-    hashes = hashes_of(document.id for document in documents)
+    hashes = lasting_hashes(document.id for document in documents)
     order = np.argsort(hashes, kind="stable")
     lines = [
         json.dumps([one.id, one.texts, one.metadata]).encode() + b"\n"
@@ -199,6 +198,21 @@ class Tally:
         for i in np.argsort(places).tolist():
             id, texts, metadata = json.loads(content[ends[i] : ends[i + 1]])
             yield int(places[i]), NewDocument(id, tuple(texts), metadata)
+
+
+def sample(tallies: Sequence[Tally], size: int) -> list[str]:
+    """Return the texts with words of the documents whose ids have the least hashes."""
+    first: list[tuple[int, str]] = []
+    for one in tallies:
+        n_before = len(first)
+        for start in range(0, one.n_docs, size):
+            chosen = slice(start, min(start + size, one.n_docs))
+            documents = [own for _, own in one.documents(chosen) if own.shown.strip()]
+            hashes = lasting_hashes(own.id for own in documents).tolist()
+            first += zip(hashes, (own.shown for own in documents), strict=True)
+            if len(first) >= n_before + size:
+                break
+    return [text for _, text in sorted(first)[:size]]
 
 
 def counted_terms(

@@ -132,6 +132,8 @@ def epoch_of(settings: Mapping[str, Any], checksums: Mapping[str, str]) -> str:
     shared = {
         name: settings.get(name) for name in ("analyzer", "fields", "weighting", "meaning_weights")
     }
+    if (mean := settings.get("mean_cosine")) is not None:  # earlier versions lack it
+        shared["mean_cosine"] = mean
     for kind in SHARED:
         name = settings.get(kind)
         shared[kind] = checksums.get(name) if isinstance(name, str) else None

@@ -134,7 +134,7 @@ class FolderDirectory:
         checksum = None
         if self.announce is not None:
             checksum = self.generation.checksum
-        elif self.generation.settings["numbered"] and is_stored(self.path.parent, "shards"):
+        elif self.generation.settings.get("numbered") and is_stored(self.path.parent, "shards"):
             raise InvalidInputError(
                 f"{self.path} is a shard of {self.path.parent}; change that sharded index."
             )

@@ -98,6 +98,9 @@ class IndexSettings:
         Part name of the space that documents have coordinates in; None if they have none.
     meaning_weights : dict of str to float
         Weight of meaning in the scores of each ranking; rankings that are missing have 0.
+    mean_cosine : float or None
+        Between documents, from which meaning counts (`softcosine.space.chance`); None for cosines
+        as they are, as without an encoder and in indexes of earlier versions.
     records : dict of str to object
         Fields of the records that the first documents were made of, for later ones: ``id``, a name,
         and ``text``, names, or None for the default. Empty if they were not read from files, and in
@@ -126,6 +129,7 @@ class IndexSettings:
     numbered: bool = False
     meaning: str | None = None
     meaning_weights: Mapping[str, float] = field(default_factory=dict)
+    mean_cosine: float | None = None
     records: Mapping[str, Any] = field(default_factory=dict)
     undecided: bool = False
 
@@ -172,6 +176,9 @@ class IndexSettings:
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Return the settings of `to_dict`; CorruptIndexError if they are invalid."""
         try:
+            check_number(
+                "mean_cosine", settings.get("mean_cosine"), least=0, most=0.9, optional=True
+            )
             analyzer, recipe = settings["analyzer"], settings["recipe"]
             waits = recipe is not None and "awaited" in recipe
             read = cls(
@@ -193,6 +200,7 @@ class IndexSettings:
                 recipe=None if waits or recipe is None else _recipe(recipe),
                 meaning=_name(settings, "meaning"),
                 meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
+                mean_cosine=settings.get("mean_cosine"),
                 records=dict(settings.get("records", {})),
                 undecided=settings.get("undecided", False) is True,  # earlier versions lack it
                 **{name: given_in(settings, name, bool) for name in _FLAGS},

@@ -27,6 +27,7 @@ from softcosine.index.near_duplicates.panels import (
 from softcosine.index.search.bounds import cosine_error
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.kernels.meaning import exact_cosines
+from softcosine.space.chance import above_chance
 
 _PANEL, _BLOCK = 256, 4096  # documents; a panel and a block stay in the cache
 
@@ -45,6 +46,8 @@ class DocumentsByMeaning:
     firsts : sequence of int
         Number of the first document of each segment.
     dimensions : int
+    slope : float
+        Of `softcosine.space.chance`: cosines are corrected for chance everywhere here.
     """
 
     slack = 1.0
@@ -55,17 +58,19 @@ class DocumentsByMeaning:
         chosen: Sequence[NDArray[np.int64]],
         firsts: Sequence[int],
         dimensions: int,
+        slope: float = 1.0,
     ) -> None:
         self._coordinates = (
             Coordinates.merged(coordinates, chosen, dimensions)
             if chosen
             else Coordinates.none(0, dimensions)
         )
+        self._known = self._coordinates.known
         numbers = [local + first for local, first in zip(chosen, firsts, strict=True)]
         self.numbers = np.concatenate([np.empty(0, np.int64), *numbers])
         n = len(self.numbers)
         self.panels = [(first, min(first + _PANEL, n)) for first in range(0, n, _PANEL)]
-        self._error = cosine_error(dimensions)
+        self._slope, self._error = slope, cosine_error(dimensions, slope)
 
     def keys(self) -> Iterator[bytes]:
         """Yield the coordinates of each document; see `Comparison`."""
@@ -105,7 +110,10 @@ class DocumentsByMeaning:
             As in `ScoredPairs`.
         """
         stop = min(at + _BLOCK, len(self.numbers))
-        cosines = rows @ self.normalized(at, stop).T
+        cosines = above_chance(rows @ self.normalized(at, stop).T, self._slope)
+        if not self._known.all():
+            cosines[~self._known[begin : begin + len(rows)]] = 0.0
+            cosines[:, ~self._known[at:stop]] = 0.0
         places = np.arange(at, stop)
         if at < begin + len(rows):  # pairs of the panel: each once
             cosines[places <= np.arange(begin, begin + len(rows))[:, np.newaxis]] = -np.inf
@@ -142,7 +150,8 @@ class DocumentsByMeaning:
         cosines = np.empty(len(others))
         vectors = self._coordinates.vectors
         exact_cosines(unit_vector(vectors[first]), vectors, others.astype(np.int64), cosines)
-        return cosines
+        both = self._known[first] & self._known[others]
+        return np.where(both, above_chance(cosines, self._slope), 0.0)
 
     def scores(
         self, begin: int, starts: NDArray[np.int64], documents: NDArray[np.uint32]

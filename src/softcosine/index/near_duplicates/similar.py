@@ -27,6 +27,7 @@ from softcosine.index.rankings import RankedSegment
 from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.query_encoding import no_coordinates
 from softcosine.index.search.top_docs import check_min_score
+from softcosine.space.chance import slope_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,9 +215,10 @@ def compared(
     ]
     dimensions = 0 if snapshot.meaning is None else snapshot.meaning.dimensions
     firsts = snapshot.documents.firsts
+    by_meaning = partial(DocumentsByMeaning, slope=slope_of(snapshot.settings.mean_cosine))
     if by == "meaning":
         chosen = [np.flatnonzero(mask) for mask in known]
-        return DocumentsByMeaning(own, chosen, firsts, dimensions)
+        return by_meaning(own, chosen, firsts, dimensions)
     parts = [
         replace(part, live=mask)
         for part, mask in zip(_parts(snapshot, ranking), masks, strict=True)
@@ -224,7 +226,7 @@ def compared(
     if by == "words":
         return pair_documents(parts, snapshot.S)
     words = pair_documents(parts, snapshot.S, others=known)
-    return DocumentsByBoth(words, DocumentsByMeaning(own, words.chosen, firsts, dimensions))
+    return DocumentsByBoth(words, by_meaning(own, words.chosen, firsts, dimensions))
 
 
 def _parts(snapshot: Snapshot, ranking: str) -> tuple[RankedSegment, ...]:

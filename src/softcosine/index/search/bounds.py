@@ -9,6 +9,7 @@ HALF = 2.0**-8
 SUM_MARGIN = 1.0 + 1e-6  # above the rounding errors of sums of 2**31 numbers in float64
 _UNIT_ROUNDOFF = 2.0**-24  # of float32
 _OTHER_ROUNDINGS = 16  # of a weight, a value and factors, beside the sums
+_ABOVE_CHANCE = 12  # of 1 - slope (1 - c), and a sum with 1, on the scale of c
 TINY, HUGE = 1e-30, 1e30  # range in which float32 neither underflows nor overflows, with a margin
 
 
@@ -37,9 +38,12 @@ def relative_error(n_summands: int, *, half: bool) -> float:
     return (1.0 / least - 1.0) * (1.0 + _UNIT_ROUNDOFF)
 
 
-def cosine_error(dimensions: int) -> float:
-    """Return the largest error of a float32 cosine with a vector of so many dimensions."""
-    return _gamma(dimensions)
+def cosine_error(dimensions: int, slope: float = 1.0) -> float:
+    """Return the largest error of a float32 cosine with a vector of so many dimensions.
+
+    After `softcosine.space.chance.above_chance`, whose roundings are of numbers up to 2 slope + 1.
+    """
+    return slope * _gamma(dimensions + (0 if slope == 1.0 else _ABOVE_CHANCE))
 
 
 def _gamma(n_summands: int) -> float:

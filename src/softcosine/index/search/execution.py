@@ -29,7 +29,7 @@ from softcosine.index.query.query_vectors import (
     query_vector,
 )
 from softcosine.index.requests import SearchOptions
-from softcosine.index.search.explanation import EVERY, Explanation, Part, word_parts
+from softcosine.index.search.explanation import SHORT, Explanation, Part, word_parts
 from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
 from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
@@ -50,7 +50,7 @@ from softcosine.index.search.sorting import parse_sort
 from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
 from softcosine.index.segment.metadata_columns import MISSING, value_at
-from softcosine.index.segment.segment import AllWords
+from softcosine.index.segment.segment import AllWords, Ways
 from softcosine.text.analyzer import shortened
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def by_marginal_relevance(
 # Of the best score, without what a document gets for every word: from here on, documents are sorted
 # and counted; docs/decisions.md.
 SHARES_OF_BEST = {"words": 0.3, "static": 0.3, "encoder": 0.4}
+RARE = 10  # documents that contain a word, which all fit on a page
 FEW_WORDS = 3  # that count in a query that is looked for as it is: names, commands, part numbers
 _UNMATCHED_QUOTE = "A quotation mark has no partner, so it is read as text"
 _LOOKED_UP = 100  # unknown words of a query that are corrected, or get suggestions
@@ -302,7 +303,8 @@ class Search:
         """Return the words of a query in which few count, the first among them, if all are indexed.
 
         A query that begins with another word is a question. Where names in capitals are the only
-        indexed words, they count by their share of the words: *IT ticket*.
+        indexed words, they count by their share of the words: *IT ticket*. Of words that fill a
+        page of hits, one will do: the ways of all are those of one word.
         """
         asked, said = [one for one in clauses if one.kind != "must_not"], parsed.said
         if len(asked) != 1 or not asked[0].plain or not 0 < len(said) <= FEW_WORDS:
@@ -311,8 +313,15 @@ class Search:
         share = np.float32(len(known) / len(said))
         if said[0].start or (share < 1.0 and not all(word.name for word in known)):
             return ()
-        return tuple(
-            tuple((terms, float(value * share)) for terms, value in one.ways) for one in known
+        words = [tuple((terms, float(value * share)) for terms, value in one.ways) for one in known]
+        rare = tuple(ways for ways in words if self._frequency(ways) <= RARE)
+        return rare or (tuple(chain(*words)),)
+
+    def _frequency(self, ways: Ways) -> float:
+        """Return in how many documents a word is, at most, written in any of the ways."""
+        counts = [one.document_frequencies for one in self.snapshot.statistics]
+        return sum(
+            sum(min(int(own[term]) for term in terms) for own in counts) for terms, _ in ways
         )
 
     def _limited(
@@ -705,7 +714,7 @@ class Search:
                 )
                 if value:
                     added = query.meaning.weight * value
-                    parts.append(Part(EVERY, EVERY, value, added, exact=value == 1.0))
+                    parts.append(Part(SHORT, SHORT, value, added, exact=value == 1.0))
             passage = self.encoding.passage(query.meaning, number)
         parts.sort(
             key=lambda part: (

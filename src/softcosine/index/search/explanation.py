@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # In parts of meaning: what no single word of a text explains, and words of less weight.
 QUESTION, TEXT = "(whole question)", "(whole text)"
 ROUNDING = "(rounding)"
-OTHERS, EVERY = "(other words)", "(every word)"
+OTHERS, SHORT = "(other words)", "(short query)"
 SUMS = ("same words", "similar words", "meaning")
 COLORS = ("#1f5fa8", "#e08a1e", "#3f9c6d")  # of these, in every picture and on the page
 _MOST_WORDS, _MOST_PARTNERS = 5, 3
@@ -50,7 +50,7 @@ class Part:
         Field of the document word; empty in an index of one field.
     space : {"words", "meaning"}
         In ``meaning`` a word can be what no single word of the query (`QUESTION`) or the document
-        (`TEXT`) explains, or the words of all weaker pairs (`OTHERS`). In ``words``, `EVERY` is
+        (`TEXT`) explains, or the words of all weaker pairs (`OTHERS`). In ``words``, `SHORT` is
         what a document gets for having every word of a short query.
     """
 
@@ -247,8 +247,11 @@ def meaning_parts(
     meaning: QueryMeaning,
     static: tuple[StaticQuery | None, StaticQuery | None],
     rest: str = TEXT,
+    slope: float = 1.0,
 ) -> list[Part]:
     """Return the contributions of pairs of words to a weighted cosine, and the rest (theory T19).
+
+    What chance corrects is with the rest.
 
     The weaker pairs of a query and a document whose words are known are merged.
 
@@ -261,6 +264,8 @@ def meaning_parts(
         The words of the query and of the document, where they are known.
     rest : str
         What the words of the document leave.
+    slope : float
+        Of `softcosine.space.chance`.
     """
     if unit is None:
         return []
@@ -271,17 +276,20 @@ def meaning_parts(
     if words != [TEXT]:
         order = np.argsort(-np.abs(cosines), axis=None, kind="stable")
         merged.flat[order[_SHOWN_PAIRS:]] = True
-    cells = [(queries[i], words[j], float(cosines[i, j])) for i, j in np.argwhere(~merged).tolist()]
+    cells = {(queries[i], words[j]): cosines[i, j] for i, j in np.argwhere(~merged).tolist()}
     left_over = np.array([word == QUESTION for word in queries])
     right_over = np.array([word == rest for word in words])
     for first, rows in ((OTHERS, ~left_over), (QUESTION, left_over)):
         for second, columns in ((OTHERS, ~right_over), (rest, right_over)):
             cell = merged & rows[:, np.newaxis] & columns
             if cell.any():
-                cells.append((first, second, float(cosines[cell].sum())))
+                cells[first, second] = cosines[cell].sum()
+    if slope != 1.0:
+        cells[QUESTION, rest] = cells.get((QUESTION, rest), 0.0) + (1.0 - slope) / slope
+    summands = [(pair, slope * float(cosine)) for pair, cosine in cells.items()]
     return [
-        Part(first, second, cosine, meaning.weight * cosine, exact=False, space="meaning")
-        for first, second, cosine in cells
+        Part(first, second, own, meaning.weight * own, exact=False, space="meaning")
+        for (first, second), own in summands
     ]
 
 

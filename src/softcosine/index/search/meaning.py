@@ -30,6 +30,7 @@ from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
 from softcosine.index.segment.segment import AllWords, Segment, holding_each
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
+from softcosine.space.chance import above_chance, slope_of
 
 # A document without a word of the query is a hit from this cosine on; docs/decisions.md.
 FLOOR = 0.2
@@ -74,10 +75,17 @@ class MeaningSearcher:
     words : FieldsSearcher
     coordinates : sequence of Coordinates or None
         Of each segment; None if no document of it was encoded.
+    slope : float
+        Of `softcosine.space.chance`: cosines are corrected for chance everywhere here.
     """
 
-    def __init__(self, words: FieldsSearcher, coordinates: Sequence[Coordinates | None]) -> None:
-        self.words = words
+    def __init__(
+        self,
+        words: FieldsSearcher,
+        coordinates: Sequence[Coordinates | None],
+        slope: float = 1.0,
+    ) -> None:
+        self.words, self.slope = words, slope
         self.coordinates = tuple(coordinates)
         self._parts = words.searchers[0].parts
         self._firsts = np.array([part.first for part in self._parts], np.int64)
@@ -172,6 +180,7 @@ class MeaningSearcher:
             local = (documents[places] - self._firsts[segment]).astype(np.int64)
             if coordinates is not None:
                 exact_cosines(meaning.unit, coordinates.vectors, local, cosines)
+                cosines = above_chance(cosines, self.slope) * coordinates.known[local]
             if meaning.all_words:
                 cosines += holding_each(self._fields(segment), meaning.all_words)[local]
             every[places] = cosines
@@ -193,7 +202,7 @@ class MeaningSearcher:
         query = meaning.unit.astype(np.float32)
         word_error = relative_error(sums.n_summands, half=sums.half) if sums.unit else 0.0
         roundings = query.shape[0] + (2 if meaning.all_words else 0)  # one more, of a sum up to 2
-        error = cosine_error(roundings)
+        error = cosine_error(roundings, self.slope)
         heap, chosen = np.full(limits.k, -np.inf), []
         every = self._approximate(query, meaning.all_words, threads)
         rows = zip(self._parts, every, masks, strict=True)
@@ -222,6 +231,7 @@ class MeaningSearcher:
                 approximate_cosines(
                     query, coordinates.vectors, coordinates.inverse_lengths, cosines
                 )
+                cosines = above_chance(cosines, self.slope) * coordinates.known
             if all_words:
                 cosines += holding_each(self._fields(segment), all_words)
             return cosines
@@ -237,5 +247,9 @@ def meaning_searcher(snapshot: Snapshot, ranking: str | None = None) -> MeaningS
     coordinates = [segment.coordinates for segment in snapshot.segments]
     return snapshot.once(
         ("meaning", ranking),
-        lambda: MeaningSearcher(searcher_of_index(snapshot, ranking), coordinates),
+        lambda: MeaningSearcher(
+            searcher_of_index(snapshot, ranking),
+            coordinates,
+            slope_of(snapshot.settings.mean_cosine),
+        ),
     )

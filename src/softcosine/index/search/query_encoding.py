@@ -89,7 +89,8 @@ class QueryEncoding:
         unit, asked = self.searcher.unit(number), self.static(clauses)
         if self.space.static:
             return meaning_parts(unit, meaning, (asked, self._summed(number)), ROUNDING)
-        return meaning_parts(unit, meaning, (asked, self.static(self.clauses_of(number))))
+        words = asked, self.static(self.clauses_of(number))
+        return meaning_parts(unit, meaning, words, slope=self.searcher.slope)
 
     def passage(self, meaning: QueryMeaning, number: int) -> str:
         """Return the sentence of a stored text whose sum of word pieces is nearest to a query.

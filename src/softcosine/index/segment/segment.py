@@ -463,7 +463,8 @@ def _starts(keys: NDArray[Any], n: int) -> NDArray[np.int64]:
 
 
 # The ways to write each word of a query: the terms that a document must hold, and a value.
-AllWords = tuple[tuple[tuple[tuple[int, ...], float], ...], ...]
+Ways = tuple[tuple[tuple[int, ...], float], ...]
+AllWords = tuple[Ways, ...]
 
 
 def holding_all(of_fields: Sequence[Segment], terms: Iterable[int]) -> NDArray[np.bool_]:

@@ -35,6 +35,7 @@ from softcosine.index.encoding import (
 from softcosine.index.language import check_language
 from softcosine.index.rankings import check_ranking
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.index.writer.pending_commit import CountedDocuments, PendingCommit
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
@@ -270,7 +271,8 @@ def found(
         As for `SoftIndex.create`.
     """
     with creating(path, **given) as (_, directory), closing(directory.writing(0)) as writer:
-        pending = PendingCommit(writer, memory=memory, report=report)
+        encoder = DocumentEncoder(directory.encoder, report)
+        pending = PendingCommit(writer, memory=memory, encoder=encoder, report=report)
         try:
             pending.found(documents)
         finally:

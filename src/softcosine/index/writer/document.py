@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import islice, zip_longest
 from typing import Any, Self
 
@@ -214,6 +215,17 @@ def _from_columns(
 
 # A table of all ids pays if more than one document in so many is looked up.
 _TABLE_SHARE = 64
+
+
+def lasting_hashes(ids: Iterable[str]) -> NDArray[np.uint64]:
+    """Return the 64-bit hashes of ids, in order; the same in every process and version.
+
+    The first eight bytes of the BLAKE2b digest of the id in UTF-8, as a big-endian number.
+    """
+    digests = b"".join(
+        blake2b(id.encode("utf-8", "surrogatepass"), digest_size=8).digest() for id in ids
+    )
+    return np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
 def hashes_of(ids: Iterable[str]) -> NDArray[np.int64]:

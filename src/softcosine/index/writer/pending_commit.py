@@ -6,6 +6,8 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +33,13 @@ from softcosine.index.segment.inverting import (
 )
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.writer.document import IdTable, NewDocument, deciding, hashes_of
+from softcosine.index.writer.document import (
+    IdTable,
+    NewDocument,
+    deciding,
+    hashes_of,
+    lasting_hashes,
+)
 from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.index.writer.growing import Space, grown
 from softcosine.index.writer.merging import (
@@ -45,6 +53,7 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.default import antonyms_of
 from softcosine.similarity.in_terms import phrases_in
 from softcosine.similarity.source import TermSimilaritySource
+from softcosine.space.chance import N_SAMPLED, mean_cosine
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalysisCache, AnalyzedTexts, analyze
 from softcosine.text.counted_terms import within_df_limits
@@ -110,6 +119,8 @@ class CountedDocuments:
         Over these terms.
     texts : iterable of str
         Of each document; each iteration begins anew. Read if S is learned from texts.
+    sample : sequence of str
+        Texts whose ids have the least `lasting_hashes`. Read if an encoder reads documents.
     """
 
     settings: IndexSettings
@@ -117,6 +128,7 @@ class CountedDocuments:
     vocabulary: Vocabulary
     fields: Sequence[FieldStatistics]
     texts: Iterable[str]
+    sample: Sequence[str]
 
 
 class PendingCommit:
@@ -265,8 +277,9 @@ class PendingCommit:
         )  # fmt: skip
         self._meaning = self._space_of_meaning(self.settings)
         self._training_texts = documents.texts
+        sample = self._encoder.coordinates(self._meaning, documents.sample, decided.language)
         self.changed = True
-        self._commit(True, fields, min_df=1, max_df=1.0)
+        self._commit(True, fields, sample, min_df=1, max_df=1.0)
         self.freeze(True)
         return self.commit(None)
 
@@ -323,7 +336,7 @@ class PendingCommit:
         settings = replace(self.settings, meaning_weights=dict(weights), undecided=False)
         if self._meaning != meaning:
             entries = [entry.with_coordinates(None, None) for entry in entries]
-            settings = replace(settings, meaning=None)
+            settings = replace(settings, meaning=None, mean_cosine=None)
         n_unread, n_done = sum(int(np.count_nonzero(entry.unread)) for entry in entries), 0
 
         def report(task: str, done: int, _: int | None) -> None:
@@ -598,6 +611,7 @@ class PendingCommit:
         self,
         refresh: bool | None,
         counted: tuple[FieldStatistics, ...] | None = None,
+        sample: Coordinates | None = None,
         **limits: Any,
     ) -> int:
         """Make all of it visible at once, under the document frequencies of later commits.
@@ -608,6 +622,8 @@ class PendingCommit:
         counted : tuple, optional
             Statistics of each field, of documents that are not here; the vocabulary has their
             document frequencies in any field.
+        sample : Coordinates, optional
+            Of a sample of these documents.
         **limits
             Of later commits.
         """
@@ -626,6 +642,11 @@ class PendingCommit:
         written = self.settings
         new_meaning = self._meaning is not None and written.meaning is None
         counts_pieces = written.statistics is None or not same or new_meaning
+        older = written.mean_cosine is None and not (written.statistics is None or new_meaning)
+        if counts_pieces and self._meaning is not None and not (self._meaning.static or older):
+            sampled = self._sampled(entries) if sample is None else sample.vectors
+            mean = mean_cosine(sampled, self._meaning.encoder)
+            written = replace(written, mean_cosine=mean)
         snapshot = Snapshot(
             written, tuple(entries), space.S, space.source, statistics,
             generation=self._writer.number + 1, meaning=self._meaning,
@@ -660,6 +681,23 @@ class PendingCommit:
         number = self._writer.commit_snapshot(committed)
         self._begin(committed)
         return number
+
+    def _sampled(self, entries: Sequence[IndexedSegment]) -> NDArray[np.int8]:
+        """Return the coordinates of the documents whose ids have the least hashes.
+
+        So the sample depends neither on their order nor on batches and shards.
+        """
+        found: list[tuple[int, NDArray[np.int8]]] = []
+        for entry in entries:
+            if (own := entry.coordinates) is not None:
+                known = own.known & entry.mask
+                hashes = lasting_hashes(compress(entry.documents.all_ids(), known))
+                least = np.argsort(hashes)[:N_SAMPLED]
+                vectors = own.vectors[np.flatnonzero(known)[least]]
+                found += zip(hashes[least].tolist(), vectors, strict=True)
+        found.sort(key=itemgetter(0))
+        sample = np.array([vector for _, vector in found[:N_SAMPLED]], np.int8)
+        return sample.reshape(len(sample), -1 if len(sample) else 0)
 
     def close(self) -> None:
         """Release all segments; the object is unusable afterwards.
