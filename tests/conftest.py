@@ -184,16 +184,16 @@ def _no_automatic_encoder() -> Iterator[None]:
     from softcosine.index import encoding
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encoding, "FEW_DOCUMENTS", -1)
+        patch.setattr(encoding, "FEW", dict.fromkeys(encoding.FEW, (-1, 0)))
         yield
 
 
 @pytest.fixture
 def automatic_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ``encoder="auto"`` take the installed encoder, as outside of tests."""
+    """Let ``encoder="auto"`` take an installed encoder, as outside of tests."""
     from softcosine.index import encoding
 
-    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 5_000)
+    monkeypatch.setattr(encoding, "FEW", dict.fromkeys(encoding.FEW, (5_000, 1 << 21)))
 
 
 @pytest.fixture(scope="session")

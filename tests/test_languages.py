@@ -135,10 +135,10 @@ def _texts(path) -> Iterator[str]:
 
 def test_a_note_says_what_was_decided_and_no_option_of_a_command():
     note = sc.SoftIndex.from_texts(GERMAN).note
-    assert note.endswith("This looks like German: stemmed, stop words ignored in questions.")
+    assert "This looks like German: stemmed, stop words ignored in questions." in note
     assert "looks like English" in sc.SoftIndex.from_texts(["the tea is hot", "a cup of tea"]).note
     undecided = sc.SoftIndex.from_texts(["zażółć gęślą", "jaźń"])
-    assert undecided.note.endswith("was not recognised: words are not stemmed.")
+    assert "was not recognised: words are not stemmed." in undecided.note
     assert undecided.language == "none"
     assert "looks like" not in sc.SoftIndex.from_texts(GERMAN, language="german").note
     assert "looks like" not in sc.SoftIndex.from_texts(GERMAN, analyzer=Analyzer()).note
@@ -147,11 +147,11 @@ def test_a_note_says_what_was_decided_and_no_option_of_a_command():
 def test_a_note_says_that_words_are_similar_by_spelling_or_not_at_all():
     for texts in (GERMAN, ["jaźń"]):
         note = sc.SoftIndex.from_texts(texts).note
-        assert "Words are similar by spelling, not by meaning. Word vectors or synonyms" in note
+        assert "Words are similar by spelling." in note
     index = sc.SoftIndex.from_texts(JAPANESE, analyzer=Analyzer())
     assert "looks like" not in index.note
     index = sc.SoftIndex.from_texts(JAPANESE, language="japanese", analyzer=Analyzer())
-    assert "Pairs of characters match only themselves, as in BM25. Word vectors" in index.note
+    assert "Pairs of characters match only themselves, as in BM25." in index.note
     assert index.S.to_scipy().nnz == len(index.S)
 
 
@@ -312,8 +312,9 @@ def test_commands_tell_the_language(folder, run):
         return " ".join(run(*arguments).split())
 
     told = "This looks like German: stemmed, stop words ignored in questions."
-    hint = "--language NAME or none to override."
-    assert f"{told} {hint}" in shown("index", "de.jsonl", "-o", "x")
+    made = shown("index", "de.jsonl", "-o", "x")
+    assert told in made
+    assert "--language NAME or none to override." in made
     note = json.loads(run("info", "x", "--json"))["note"]
     assert told in note
     assert "--language" not in note

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Report, silent
 from softcosine._validation import check_number, check_whole
 from softcosine.encoders.encoder import Prompts
+from softcosine.encoders.loading import LIGHT, MINILM, MULTILINGUAL
 from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS, unit_vector
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
     from softcosine.index.directory.snapshot import Snapshot
     from softcosine.space.meaning import GivenSpace, MeaningSpace
 
-# What `encoder="auto"` lets the light encoder read: about a minute on two cores; docs/decisions.md.
-FEW_DOCUMENTS, FEW_PIECES = 5_000, 500_000
+# Documents, and bytes of UTF-8, that `encoder="auto"` lets an encoder read: a minute on two cores
+# at most; docs/decisions.md.
+FEW = {MINILM: (5_000, 2_200_000), MULTILINGUAL: (10_000, 3_500_000)}
 _MULTILINGUAL = "multilingual (multilingual-e5-small)"
 # Least median cosine of coordinates by one encoder, and by that of documents and one of queries.
 _ONE_ENCODER, _ONE_SPACE = 0.9, 0.5
@@ -49,11 +51,14 @@ class IndexEncoder:
     queries : NamedEncoder or None
         Of queries, in the space of `encoder`, such as a smaller one that was trained for it; None
         for `encoder`.
+    place : str or Path or None
+        Of the cache of an encoder that the first documents choose.
     """
 
     encoder: NamedEncoder | None
     cache: VectorCache | None = None
     queries: NamedEncoder | None = None
+    place: str | Path | None = None
 
     @classmethod
     def of(cls, model: GivenEncoder, cache: str | Path | None = None) -> Self:
@@ -146,7 +151,6 @@ class IndexEncoder:
         space is of another encoder, or has too many dimensions.
         """
         from softcosine.encoders.encoding import encode_texts
-        from softcosine.encoders.loading import MINILM
         from softcosine.space.meaning import MeaningSpace
         from softcosine.space.meaning_file import bundled_meaning, load_meaning
 
@@ -286,20 +290,51 @@ def light_encoder(name: str) -> IndexEncoder | None:
     return None if encoder is None else IndexEncoder(encoder)
 
 
-def automatic_encoder(texts: Iterable[str], n_texts: int) -> IndexEncoder | None:
-    """Return the encoder of ``encoder="auto"`` for English texts; None for the bundled table."""
-    from softcosine.encoders.loading import MINILM
-    from softcosine.space.meaning_file import bundled_static
+def encoder_at_hand(given: IndexEncoder | None, name: str) -> IndexEncoder | None:
+    """Return the encoder that is given, else the installed one of a name, with its cache."""
+    if given is not None and given.place is None:
+        return given
+    light = light_encoder(name)
+    return light and light.cached(None if given is None else given.place)
 
-    encoder, table, n_pieces = light_encoder(MINILM), bundled_static().table, 0
-    if encoder is None or n_texts > FEW_DOCUMENTS:
-        return None
-    assert table is not None
-    for text in texts:
-        n_pieces += len(table.pieces.pieces([text])[1])
-        if n_pieces > FEW_PIECES:
+
+def automatic_encoder(
+    texts: Iterable[str], n_texts: int, language: str | None
+) -> IndexEncoder | None:
+    """Return the encoder of ``encoder="auto"`` for texts in a language; None for none.
+
+    Without it, English texts have the bundled table, and others words alone.
+    """
+    from softcosine.index.language import other_languages
+
+    few, n_bytes = list[str](), 0
+    most_texts, most_bytes = map(max, zip(*FEW.values(), strict=True))
+    for text in texts if n_texts <= most_texts else ():
+        few.append(text)
+        n_bytes += len(text.encode("utf-8", "surrogatepass"))
+        if n_bytes > most_bytes:
             return None
-    return encoder
+    names = [MULTILINGUAL] * (language != "english" or bool(other_languages(few, language)))
+    names += [MINILM] * (language == "english")
+    name = next((name for name in names if light_encoder(name) is not None), None)
+    if name is None or n_texts > FEW[name][0] or n_bytes > FEW[name][1]:
+        return None
+    return light_encoder(name)
+
+
+def how_to_add(language: str | None) -> str:
+    """Return how texts that rank by words alone are searched by meaning; empty for English."""
+    if language == "english":
+        return ""
+    named = f"{language.title()}: " if language not in (None, "none") else ""
+    if light_encoder(MULTILINGUAL) is None:
+        told = "install softcosine-multilingual to search by meaning."
+    else:
+        told = (
+            "to search by meaning, some minutes of encoding: softcosine admin encode INDEX "
+            "--encoder multilingual."
+        )
+    return f"{named}{told}" if named else told[0].upper() + told[1:]
 
 
 def chosen_encoder(
@@ -342,8 +377,6 @@ def named_encoder(name: str) -> IndexEncoder:
     MissingDependencyError
         If it is not installed.
     """
-    from softcosine.encoders.loading import LIGHT
-
     if (light := light_encoder(name)) is not None:
         return light
     if name not in LIGHT:
@@ -358,8 +391,6 @@ def _loaded(name: str) -> IndexEncoder:
 
 def how_to_get(name: str) -> str:
     """Return why there is no encoder of a name, and what to do."""
-    from softcosine.encoders.loading import LIGHT
-
     if name in LIGHT:
         return f"not installed ({install_command(LIGHT[name].extra)})"
     return "not known here (pass it: encoder= of SoftIndex.open, or --encoder)"

@@ -128,18 +128,23 @@ def language_note(language: str, rules: Analyzer) -> str:
     return f"This looks like {language.title()}: {told}." + (f" {hint}" if hint else "")
 
 
-def _others(texts: Sequence[Any], language: str) -> str:
-    """Return a note on other languages, if a tenth of the texts look like one of them."""
-    if language == "none":
-        return ""
+def other_languages(texts: Sequence[Any], language: str | None) -> list[str]:
+    """Return the other languages that a tenth of the texts look like."""
+    if language in (None, "none"):
+        return []
     some = texts[:: len(texts) // _TEXTS or 1][:_TEXTS]
     found = Counter(detect_language([text]).name for text in some)
     least = max(2, len(some) / 10)
-    others = [name.title() for name, n in found.items() if name and name != language and n >= least]
+    return sorted(name for name, n in found.items() if name not in (None, language) and n >= least)
+
+
+def _others(texts: Sequence[Any], language: str) -> str:
+    """Return a note on other languages."""
+    others = [name.title() for name in other_languages(texts, language)]
     if not others:
         return ""
     return (
-        f" Some texts look like {' and '.join(sorted(others))}, and one index has the rules of one "
+        f" Some texts look like {' and '.join(others)}, and one index has the rules of one "
         "language: make an index for each."
     )
 

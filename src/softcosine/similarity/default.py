@@ -25,10 +25,6 @@ _COMPOUNDING = {
 # Where stop words do not identify the language: the share of the longer words that the English
 # table must know.
 MIN_ENGLISH = 0.6
-OTHER_WORDS = (
-    "Word vectors or synonyms (--source; source= in Python) or a multilingual encoder (--encoder) "
-    "find documents in other words."
-)
 
 
 def antonyms_of(language: str | None) -> Literal["english"] | None:
@@ -68,9 +64,9 @@ def default_source(
         )
     segmented = settings.texts.segmented if settings.texts else has_segmenter(language or "")
     pairs = not segmented and any(map(pair_in_run, vocabulary.terms))
-    note = f"Words are similar by spelling, not by meaning. {OTHER_WORDS}"
+    note = "Words are similar by spelling."
     if pairs and language in _UNSPACED:
-        note = f"Pairs of characters match only themselves, as in BM25. {OTHER_WORDS}"
+        note = "Pairs of characters match only themselves, as in BM25."
     if not len(vocabulary):
         note = "There are no words to find similarities for."
     elif language is None:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from softcosine.encoders.loading import MINILM
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.encoder import one_encoder, sentence_model
@@ -194,11 +193,12 @@ class Soft(SimilaritySettings):
         if self.meaning_space is not None:
             return STATIC, weight
         usual = 0.0 if self.plain else AUTOMATIC_WEIGHTS.get(self.ranking, 0.0)
-        if language != "english" or not (weight or usual):
+        if not (weight or usual):
             return None, None
-        if encoder == ENCODER and automatic_encoder(texts, len(texts)) is not None:
-            return MINILM, weight
-        return STATIC, weight or usual
+        automatic = encoder == ENCODER and self.language != "none"
+        if automatic and (chosen := automatic_encoder(texts, len(texts), language)):
+            return chosen.of_queries.name, weight
+        return (STATIC, weight or usual) if language == "english" else (None, None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._validation import check_choice, check_whole
-from softcosine.encoders.loading import MINILM
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.measures import check_measures, default_measures, measured
@@ -177,8 +176,9 @@ def tune(
     if encoder == ENCODER:
         texts = dataset.documents.rows(background=dataset.background)
         known = Settings(language=language or "auto").in_language_of(texts).language
-        automatic = known == "english" and meaning_space is None
-        encoder = MINILM if automatic and automatic_encoder(texts, len(texts)) else STATIC
+        given = meaning_space is not None or language == "none"
+        chosen = None if given else automatic_encoder(texts, len(texts), known)
+        encoder = STATIC if chosen is None else chosen.of_queries.name
     encoder_name = _name_of(encoder)
     if encoder_name is None and meaning_space is not None:
         raise InvalidInputError("meaning_space is of an encoder; add one, or leave it out.")

@@ -11,7 +11,12 @@ import numpy as np
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder, named_encoder
+from softcosine.index.encoding import (
+    IndexEncoder,
+    encoder_at_hand,
+    how_to_get,
+    named_encoder,
+)
 from softcosine.index.requests import Ask, SearchOptions
 from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts
 from softcosine.index.search.highlights import sentences
@@ -205,7 +210,7 @@ def query_encoding(
             )
         ask = "static"
     if ask != "static":
-        encoder = encoder or light_encoder(space.encoder)
+        encoder = encoder_at_hand(encoder, space.encoder)
         if encoder is None and ask == "encoder":
             encoder = named_encoder(space.encoder)
         if encoder is None and space.table is None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from softcosine._progress import Report, silent
 from softcosine._validation import check_flag, check_type
-from softcosine.encoders.loading import MINILM
 from softcosine.errors import InvalidInputError
 from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
 from softcosine.index.directory.directory import Directory
@@ -28,7 +27,6 @@ from softcosine.index.directory.stored import write_snapshot
 from softcosine.index.encoding import (
     IndexEncoder,
     default_weights,
-    light_encoder,
     meaning_weights,
     new_space,
 )
@@ -161,14 +159,14 @@ def _empty(
     )
     space, reader = None, None
     automatic = encoder in (ENCODER, STATIC) and meaning_space is None
-    undecided = automatic and encoder == ENCODER and meaning != 0
+    undecided = automatic and encoder == ENCODER and meaning != 0 and language != "none"
     words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
     if automatic and (undecided or encoder_cache is None) and (meaning or not words_alone):
         # The first documents decide; see `PendingCommit`.
         weights = meaning_weights(meaning, ranking, {} if undecided else AUTOMATIC_WEIGHTS)
         settings = replace(settings, meaning_weights=weights, undecided=undecided)
-        if encoder_cache is not None and (light := light_encoder(MINILM)) is not None:
-            reader = light.cached(encoder_cache)
+        if encoder_cache is not None:
+            reader = IndexEncoder(None, place=encoder_cache)
     elif encoder is not None and not automatic:
         model = STATIC if encoder == ENCODER else encoder
         space, reader = new_space(model, encoder_cache, meaning_space)

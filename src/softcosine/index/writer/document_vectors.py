@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from softcosine._progress import Report, silent
 from softcosine.errors import InvalidInputError
-from softcosine.index.encoding import IndexEncoder, how_to_get, light_encoder
+from softcosine.index.encoding import IndexEncoder, encoder_at_hand, how_to_get
 from softcosine.index.segment.coordinates import Coordinates
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class DocumentEncoder:
         """
         if meaning.static:
             return None
-        encoder = self.encoder or light_encoder(meaning.encoder)
+        encoder = encoder_at_hand(self.encoder, meaning.encoder)
         if encoder is None or encoder.encoder is None:
             raise InvalidInputError(
                 f"the encoder {meaning.encoder!r} of this index is {how_to_get(meaning.encoder)}, "

@@ -429,6 +429,8 @@ class IndexWriter(Committing):
             )
         static, weights = known is not None and known.static, pending.settings.meaning_weights
         space, reader = known, self._reader.encoder
+        if reader is not None and reader.place is not None:
+            cache, reader = cache or reader.place, None
         if encoder is not None and (known is None or static):
             space, reader = new_space(encoder, cache, meaning_space)
         elif not static or (cache, meaning_space) != (None, None):

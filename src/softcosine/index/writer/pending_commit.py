@@ -19,7 +19,7 @@ from softcosine.index.defaults import AUTOMATIC_WEIGHTS, MEANING_WEIGHTS
 from softcosine.index.directory.directory import DirectoryWriter
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.encoding import automatic_encoder
+from softcosine.index.encoding import automatic_encoder, how_to_add
 from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
 from softcosine.index.query.phrases import Positions
@@ -364,18 +364,21 @@ class PendingCommit:
         return n_read
 
     def _choose_encoder(self) -> None:
-        """Decide `encoder="auto"`: the light encoder if it is installed and the documents few."""
-        given = self.settings.meaning_weights
-        if not self.settings.undecided or self._meaning is None:
+        """Decide `encoder="auto"`: a light encoder if it is installed and the documents few."""
+        given, language, reader = self.settings.meaning_weights, self.settings.language, None
+        if not self.settings.undecided:
             return
-        texts = (text for _, text, _ in MergedDocuments(self._segments).all_documents())
-        if self.settings.texts and automatic_encoder(texts, self.n_live) is not None:
-            from softcosine.space.meaning_file import bundled_meaning
-
-            self.encode(bundled_meaning(), {**MEANING_WEIGHTS, **given})
-        else:
-            weights = {**AUTOMATIC_WEIGHTS, **given}
-            self.settings = replace(self.settings, meaning_weights=weights, undecided=False)
+        if self.settings.texts:
+            texts = (text for _, text, _ in MergedDocuments(self._segments).all_documents())
+            reader = automatic_encoder(texts, self.n_live, language)
+        if reader is not None:
+            self.encode(reader.space(), {**MEANING_WEIGHTS, **given})
+            return
+        by_table = self._meaning is not None
+        weights = {**AUTOMATIC_WEIGHTS, **given} if by_table else {}
+        self.settings = replace(self.settings, meaning_weights=weights, undecided=False)
+        if self.settings.texts:
+            self._note = f"{self._note} {how_to_add(language)}".strip()
 
     def _space_of_meaning(self, settings: IndexSettings) -> MeaningSpace | None:
         """Return the space of meaning; where it is weighted but not given, the bundled table's."""
@@ -427,12 +430,12 @@ class PendingCommit:
 
     def _in_language(self, language: str, analyzer: Analyzer) -> IndexSettings:
         """Return the settings for texts of a language."""
-        english = language == "english" or self._meaning is not None
+        undecided = self.settings.undecided
+        if undecided or language == "english" or self._meaning is not None:
+            return replace(self.settings, analyzer=analyzer, language=language)
         return replace(
-            self.settings, analyzer=analyzer, language=language,
-            meaning_weights=self.settings.meaning_weights if english else {},
-            undecided=english and self.settings.undecided,
-        )  # fmt: skip
+            self.settings, analyzer=analyzer, language=language, meaning_weights={}, undecided=False
+        )
 
     def delete(self, ids: Sequence[str]) -> int:
         """Delete written documents by id; return how many existed."""
