@@ -256,10 +256,12 @@ def _meaning(facts: dict[str, Any]) -> str:
     """Return the encoder, how many documents have coordinates, and what their cosines weigh."""
     if (meaning := facts["meaning"]) is None:
         return ""
+    mean = meaning["mean_cosine"]
     return (
         f"{meaning['encoder']}, {meaning['dimensions']} dimensions"
         f"{'' if meaning['query_table'] else ' (no query table)'}; {meaning['encoded']:,} of "
         f"{counted(facts['documents'], 'document')} "
         f"{'by the query table' if meaning['encoder'] == 'static' else 'encoded'}; weight "
         f"{meaning['weights'].get(facts['ranking'], 0):g} in {facts['ranking']}"
+        f"{'' if mean is None else f', of what is above the mean cosine {mean:g}'}"
     )

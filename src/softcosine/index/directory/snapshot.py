@@ -364,6 +364,7 @@ class Snapshot:
             "dimensions": meaning.dimensions,
             "query_table": meaning.table is not None,
             "encoded": self.n_encoded,
+            "mean_cosine": self.settings.mean_cosine,
             "weights": dict(self.settings.meaning_weights),
         }
 

@@ -135,9 +135,11 @@ class QueryEncoding:
         done = "are encoded"
         if self.space.static:
             how, done = "coordinates are sums over the query table", "have coordinates"
+        mean = self.snapshot.settings.mean_cosine
+        above = "" if mean is None else f" above chance ({mean:g})"
         reason = (
-            f"{plan.reason}: words + {self.weight:g} x cosine; {how}{self.note}; {n_encoded:,} of "
-            f"{n_docs:,} documents {done}"
+            f"{plan.reason}: words + {self.weight:g} x cosine{above}; {how}{self.note}; "
+            f"{n_encoded:,} of {n_docs:,} documents {done}"
         )
         ranks = self.snapshot.ranked_by(self.ask)
         if plan.method == MEANING_ALONE.method:
@@ -241,6 +243,6 @@ def no_coordinates() -> InvalidInputError:
     """Return the error for an index without meaning."""
     return InvalidInputError(
         "the documents of this index have no coordinates, so it can be searched by words only; "
-        "encode them first: softcosine admin encode INDEX --encoder minilm, or encode() of a "
-        "writer."
+        "encode them first: softcosine admin encode INDEX --encoder minilm (English) or "
+        "multilingual, or encode() of a writer."
     )
