@@ -40,8 +40,10 @@ def test_the_mean_is_that_of_all_pairs_in_any_order(rows, encoder, random):
 
 @given(st.lists(st.floats(-1, 1)), st.floats(0, 0.9))
 def test_a_cosine_counts_from_the_mean_to_1(cosines, mean):
-    found = above_chance(np.array(cosines), slope_of(mean))
-    np.testing.assert_allclose(found, oracle.above_chance(np.array(cosines), mean), atol=1e-12)
+    known = np.arange(len(cosines)) % 3 > 0
+    found = above_chance(np.array(cosines), slope_of(mean), known | (slope_of(mean) == 1.0))
+    expected = oracle.above_chance(np.array(cosines), mean)
+    np.testing.assert_allclose(found, np.where(known | (mean == 0.15), expected, 0), atol=1e-12)
     assert slope_of(None) == slope_of(0.15) == 1.0
 
 

@@ -24,7 +24,7 @@ _OF_ENCODERS = {MINILM: _USUAL, MULTILINGUAL: 0.82}
 _FEW, _FEWEST = 30, 10  # documents, whose mean says more of them than of a known encoder, or any
 _MOST = 0.9  # of documents that are all alike
 
-_T = TypeVar("_T", float, NDArray[np.float64], NDArray[np.float32])
+_T = TypeVar("_T", NDArray[np.float64], NDArray[np.float32])
 
 
 def mean_cosine(vectors: NDArray[np.int8], encoder: str) -> float:
@@ -55,6 +55,10 @@ def slope_of(mean: float | None) -> float:
     return 1.0 if mean is None else (1.0 - _USUAL) / (1.0 - mean)
 
 
-def above_chance(cosines: _T, slope: float) -> _T:
-    """Return s for cosines, given the slope of `slope_of`."""
-    return cosines if slope == 1.0 else 1.0 - slope * (1.0 - cosines)
+def above_chance(cosines: _T, slope: float, known: NDArray[np.bool_]) -> _T:
+    """Return s for cosines, given the slope of `slope_of`; 0 where coordinates are not known."""
+    if slope == 1.0:
+        return cosines
+    above = 1.0 - slope * (1.0 - cosines)
+    above *= known
+    return above

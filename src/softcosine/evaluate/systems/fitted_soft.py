@@ -18,6 +18,7 @@ from softcosine.evaluate.systems.system import Ranked
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.recipe import BuiltSimilarity
+from softcosine.space.chance import above_chance, slope_of
 from softcosine.space.measures import paired_soft_cosine_similarity
 
 _RANKED = {"background": {"exists": False}}
@@ -128,7 +129,10 @@ class FittedSoft:
         if not vectors.any():  # all texts are blank
             return words / (1 + weight)
         units = unit_rows(snapshot.meaning.coordinates(vectors).astype(np.float64))
-        return (words + weight * products(units[: len(left)], units[len(left) :])) / (1 + weight)
+        n, known = len(left), units.any(axis=1)
+        slope = slope_of(snapshot.settings.mean_cosine)
+        meant = above_chance(products(units[:n], units[n:]), slope, known[:n] & known[n:])
+        return (words + weight * meant) / (1 + weight)
 
     def explained(self, query: Documents, number: int) -> Explanation:
         """Return the pairs of similar words and their contributions to the score."""

@@ -110,10 +110,8 @@ class DocumentsByMeaning:
             As in `ScoredPairs`.
         """
         stop = min(at + _BLOCK, len(self.numbers))
-        cosines = above_chance(rows @ self.normalized(at, stop).T, self._slope)
-        if not self._known.all():
-            cosines[~self._known[begin : begin + len(rows)]] = 0.0
-            cosines[:, ~self._known[at:stop]] = 0.0
+        known = self._known[begin : begin + len(rows), np.newaxis] & self._known[at:stop]
+        cosines = above_chance(rows @ self.normalized(at, stop).T, self._slope, known)
         places = np.arange(at, stop)
         if at < begin + len(rows):  # pairs of the panel: each once
             cosines[places <= np.arange(begin, begin + len(rows))[:, np.newaxis]] = -np.inf
@@ -150,8 +148,7 @@ class DocumentsByMeaning:
         cosines = np.empty(len(others))
         vectors = self._coordinates.vectors
         exact_cosines(unit_vector(vectors[first]), vectors, others.astype(np.int64), cosines)
-        both = self._known[first] & self._known[others]
-        return np.where(both, above_chance(cosines, self._slope), 0.0)
+        return above_chance(cosines, self._slope, self._known[first] & self._known[others])
 
     def scores(
         self, begin: int, starts: NDArray[np.int64], documents: NDArray[np.uint32]

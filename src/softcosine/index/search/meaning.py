@@ -180,7 +180,8 @@ class MeaningSearcher:
             local = (documents[places] - self._firsts[segment]).astype(np.int64)
             if coordinates is not None:
                 exact_cosines(meaning.unit, coordinates.vectors, local, cosines)
-                cosines = above_chance(cosines, self.slope) * coordinates.known[local]
+                known = coordinates.known[local]
+                cosines = above_chance(cosines, self.slope, known)
             if meaning.all_words:
                 cosines += holding_each(self._fields(segment), meaning.all_words)[local]
             every[places] = cosines
@@ -231,7 +232,7 @@ class MeaningSearcher:
                 approximate_cosines(
                     query, coordinates.vectors, coordinates.inverse_lengths, cosines
                 )
-                cosines = above_chance(cosines, self.slope) * coordinates.known
+                cosines = above_chance(cosines, self.slope, coordinates.known)
             if all_words:
                 cosines += holding_each(self._fields(segment), all_words)
             return cosines
