@@ -73,7 +73,7 @@ def test_indexing_with_an_encoder_is_like_that_of_python(run, installed, source_
     assert record["meaning"] == {
         "encoder": "toy", "dimensions": 6, "query_table": False, "encoded": 3,
         "mean_cosine": 0.15, "weights": {
-            "soft_bm25": 40.0, "soft_tf_bm25": 30.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
+            "soft_bm25": 50.0, "soft_tf_bm25": 30.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
         },
     }  # fmt: skip
     made = SoftIndex.from_texts(

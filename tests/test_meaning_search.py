@@ -546,7 +546,7 @@ def test_several_fields_are_words_beside_one_meaning():
     )
     row = rows[top.number].astype(float)
     cosine = row @ SPACE.unit(vector("tea").astype(np.float32)) / np.linalg.norm(row)
-    assert top.score == pytest.approx(by_words[top.id] + 40 * (cosine + 1))
+    assert top.score == pytest.approx(by_words[top.id] + 50 * (cosine + 1))
 
 
 def test_other_weights_keep_the_encoder():

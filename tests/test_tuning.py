@@ -417,11 +417,11 @@ def test_with_an_encoder_the_weight_of_meaning_is_chosen_and_a_text_is_read_once
     found = small(
         dataset, space={**SMALL, "exponent": [4.0]}, encoder=encoder, encoder_cache=None, budget=20
     )
-    assert found.default.settings.meaning == 40.0
+    assert found.default.settings.meaning == 50.0
     assert found.chosen.settings.meaning > 0
     assert found.certain
     weights = {trial.settings.meaning for trial in found.trials}
-    assert {0.0, 40.0} < weights
+    assert {0.0, 50.0} < weights
     assert set(found.against) == {"BM25", "the same settings without meaning"}
     assert all(gain.low > 0 for gain in found.against.values())
     assert "over the same settings without meaning" in found.report()
@@ -451,7 +451,7 @@ def test_the_search_starts_from_the_encoder_that_an_index_would_take(automatic_e
     pytest.importorskip("onnxruntime")
     options = {"encoder": "auto", "encoder_cache": None, "budget": 1}
     default = small(judged_set(), **options).default.settings
-    assert (default.encoder, default.meaning) == ("all-MiniLM-L6-v2", 40.0)
+    assert (default.encoder, default.meaning) == ("all-MiniLM-L6-v2", 50.0)
     german = small(judged_set(), language="german", space=None, **options)
     assert german.default.settings.encoder is None
 

@@ -251,7 +251,7 @@ def test_the_default_is_what_an_index_does_where_nothing_is_said(toy, bench):
 
 
 def test_the_weight_of_meaning_follows_the_ranking_and_the_encoder(toy):
-    for encoder, bm25, cosine in (("static", 10.0, 0.5), ("toy", 40.0, 1.0), (None, None, None)):
+    for encoder, bm25, cosine in (("static", 10.0, 0.5), ("toy", 50.0, 1.0), (None, None, None)):
         around = space_for(toy.documents.texts, NAMED, ("text",), encoder=encoder)
         moved = {one.ranking: one.meaning for one in around.moves(around.default, "ranking")}
         assert (around.default.meaning, moved["soft_cosine"]) == (bm25, cosine)
@@ -262,7 +262,7 @@ def test_an_encoder_in_place_of_the_table_has_the_default_weight(toy):
     made = indexed(toy.documents, settings)
     assert made.snapshot.settings.meaning_weights["soft_tf_bm25"] == 7.0
     made = indexed(toy.documents, settings, encoder=ToyEncoder(), encoder_cache=None)
-    assert made.snapshot.settings.meaning_weights["soft_tf_bm25"] == 40.0
+    assert made.snapshot.settings.meaning_weights["soft_tf_bm25"] == 50.0
 
 
 def test_of_fields_too_the_default_is_what_an_index_does(toy):

@@ -19,7 +19,7 @@ RANKING = "soft_tf_bm25"
 ENCODER = "auto"
 # Weight of a cosine of meaning in a score, on the scale of each ranking. Inner products have none.
 MEANING_WEIGHTS = {
-    "soft_bm25": 40.0, "soft_tf_bm25": 40.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
+    "soft_bm25": 50.0, "soft_tf_bm25": 50.0, "soft_cosine": 1.0, "expanded_cosine": 1.0
 }  # fmt: skip
 # The same of documents that no encoder has read; docs/decisions.md.
 STATIC_WEIGHTS = {

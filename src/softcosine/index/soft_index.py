@@ -366,7 +366,7 @@ class SoftIndex(Searchable):
             query table to use. A number N keeps the first N components of the encoder's vectors,
             for encoders trained for that (Matryoshka).
         meaning : float, or mapping of rankings to float, optional
-            Weight of the cosine in a score; by default 40 for BM25, 1 for soft_cosine, and with
+            Weight of the cosine in a score; by default 50 for BM25, 1 for soft_cosine, and with
             ``"static"`` 10 and 0.5.
         note : str
             A description of the source of the similarities, for people.
