@@ -245,7 +245,7 @@ def test_without_encoder_and_query_table_words_are_searched(run, installed, sour
 
 def test_info_names_the_encoder(run, folder):
     shown = " ".join(run("info", folder).split())
-    assert "toy, 6 dimensions; 3 of 4 documents encoded; weight 40 in soft_tf_bm25" in shown
+    assert "toy, 6 dimensions; 3 of 4 documents encoded; weight 50 in soft_tf_bm25" in shown
     assert json.loads(run("info", folder, "--json"))["meaning"]["query_table"] is True
 
 
