@@ -18,6 +18,7 @@ from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
+from toy_encoder import ToyEncoder
 from toys import ToySource, similarity_matrix
 
 SOURCE = ToySource(
@@ -214,3 +215,62 @@ def test_a_query_is_explained_as_it_was_searched():
         assert len(why.parts) == found
     with pytest.raises(InvalidInputError, match="max_terms is 0"):
         index.explain("tea", "black", max_terms=0)
+
+
+class Meaning(ToyEncoder):
+    """The toy encoder, for which *bike* is *bicycle*, and which cuts text without spaces."""
+
+    def encode(self, texts, /):
+        return super().encode([text.replace("bike", "bicycle") for text in texts])
+
+    def cut(self, run):
+        return [run[i : i + 3] for i in range(0, len(run), 3)]
+
+
+def test_an_encoder_without_a_table_explains_the_words_of_a_query():
+    """A word adds what the score loses without it; stop words are with the rest."""
+    texts = ["The bicycle rolls", "tea and milk", "moon rises", "stars", "sea wind", "sand dune"]
+    index = SoftIndex.from_texts(texts, encoder=Meaning(), plain=True, language="english")
+    n_scaled = 0
+    for query, id in [(q, id) for q in ("the red bike", "red bike", "old bike") for id in "0123"]:
+        explanation = index.explain(query, id)
+        meant = {one.query_word: one for one in explanation.parts if one.space == "meaning"}
+        assert set(meant) <= {*query.split()[-2:], "(whole question)"}
+        (score,) = index.scores(query, [id])
+        assert math.fsum(one.contribution for one in explanation.parts) == pytest.approx(score)
+        if "the" in query:
+            continue
+        first, last = query.split()
+        losses = {
+            word: max(0.0, float(score - index.scores(rest, [id])[0]))
+            for word, rest in ((first, last), (last, first))
+        }
+        scale = min(1.0, max(0.0, score) / (sum(losses.values()) or 1.0))
+        n_scaled += scale < 1.0
+        for word, loss in losses.items():
+            own = meant[word].contribution if word in meant else 0.0
+            assert own == pytest.approx(scale * loss, abs=1e-9)
+    assert n_scaled
+    assert index.explain("red bike", "0").words[0].word in {"bike", "(whole question)"}
+    assert [one.query_word for one in index.explain("bike", "0").parts] == ["bike"]
+
+
+def test_text_without_spaces_is_explained_by_words_of_the_encoder():
+    index = SoftIndex.from_texts(
+        ["自転車パンク", "請求書", "荷物"], encoder=Meaning(), language="none", plain=True
+    )
+    for ask in ("自転車パンク修理", "自転車 パンク修理"):
+        words = [one.query_word for one in index.explain(ask, "0").parts if one.space == "meaning"]
+        assert set(words) <= {"自転車", "パンク", "修理", "(whole question)"}
+
+
+def test_the_nearest_sentence_is_found_by_the_encoder_where_there_is_no_table():
+    text = "Moon rises。 bicycle tyre！stars"
+    index = SoftIndex.from_texts([text, "sea"], encoder=Meaning(), plain=True)
+    assert index.explain("bike tyre", "0").passage == "bicycle tyre！"
+    assert index.explain("bike tyre", "1").passage == ""
+    long = f"{'moon rises. ' * 400}bicycle tyre. stars"  # beyond what is encoded
+    index = SoftIndex.from_texts([long], encoder=Meaning(), plain=True)
+    index._directory.encoder.encoder.texts.clear()
+    assert index.explain("bike tyre", "0").passage == "moon rises."
+    assert sum(map(len, index._directory.encoder.encoder.texts)) < 3_000

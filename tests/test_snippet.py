@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -258,3 +259,41 @@ def test_of_many_long_texts_the_beginnings_are_searched(monkeypatch):
         assert passage.text.endswith("…")
         assert [mark.start for mark in passage.marks] == [0]
     assert sum(read) <= 400_000 + len("green tea")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "今日は雨です。傘を持って！ 行きますか？はい",
+            ["今日は雨です。", "傘を持って！", "行きますか？", "はい"],
+        ),
+        ("「行きますか？」と言った。終わり", ["「行きますか？」", "と言った。", "終わり"]),
+        ("ええ！？本当。", ["ええ！？", "本当。"]),
+        ("มีหลาย ๆ ปัญหา ต้องแก้ไข", ["มีหลาย ๆ ปัญหา", "ต้องแก้ไข"]),
+        ("ฝนตก 3 วัน", ["ฝนตก 3 วัน"]),
+        ("ຝົນຕົກ ເອົາຄັນຮົ່ມ", ["ຝົນຕົກ", "ເອົາຄັນຮົ່ມ"]),
+        ("ភ្លៀង។ យកឆ័ត្រ", ["ភ្លៀង។", "យកឆ័ត្រ"]),
+        ("မိုးရွာတယ်။ထီးယူပါ", ["မိုးရွာတယ်။", "ထီးယူပါ"]),
+        ("बारिश है। छाता लो", ["बारिश है।", "छाता लो"]),
+        ("هل تمطر؟ نعم", ["هل تمطر؟", "نعم"]),
+        ("z. B. 3.5 km", ["z.", "B.", "3.5 km"]),
+        ("", [""]),
+    ],
+)
+def test_sentences_end_as_their_script_ends_them(text, parts):
+    assert [text[slice(*one)] for one in sentences(text)] == parts
+
+
+@pytest.mark.parametrize("unit", ["กี่", "日本語", "ភ្លៀង", "ကျေးဇူး"])
+def test_passages_of_text_without_spaces_end_behind_a_whole_character(unit):
+    text = f"{unit * 200}"
+    for width in range(230, 246):
+        found = snippet(text, PLAIN, {}, width=width).text.removesuffix("…")
+        assert width // 2 < len(found) <= width
+        assert not unicodedata.category(text[len(found)]).startswith("M")
+
+
+def test_a_long_word_is_cut_where_the_passage_ends():
+    found = snippet(f"see {'x' * 900}", PLAIN, {})
+    assert len(found.text) == 241

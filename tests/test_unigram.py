@@ -74,3 +74,13 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     np.savez(path, pieces=np.frombuffer(b"a\nb", np.uint8), scores=[-1.0])
     with pytest.raises(ValueError, match="2 pieces, 1 scores"):
         Unigram(path)
+
+
+def test_text_without_spaces_is_cut_into_pieces_or_characters(file: Path) -> None:
+    tokenizer = Unigram(file, 10)
+    assert tokenizer.cut("日本本ab") == ["日本", "本", "ab"]
+    assert tokenizer.cut("日か日") == ["日", "か", "日"]  # unknown
+    assert tokenizer.cut("日กี่本") == ["日", "กี่", "本"]
+    assert tokenizer.cut("日本" * 20) == ["日", "本"] * 20  # longer than the model reads
+    assert tokenizer.cut("\u0e35") == ["\u0e35"]
+    assert tokenizer.cut("") == []

@@ -40,6 +40,7 @@ from softcosine.errors import (
 )
 from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.matches import Matches
+from toy_encoder import ToyEncoder
 
 OPTIONS = st.fixed_dictionaries(
     {
@@ -356,3 +357,17 @@ def test_the_deadline_of_the_caller_ends_a_search():
         sc.using_deadline(0.1),
     ):
         many.search("tea")
+
+
+def test_shards_explain_by_the_encoder_like_one_index():
+    """Shards have no encoder: the query is read before, and the nearest sentence after."""
+    texts = ["green tea. flat tyre", "car road. moon. wheel", "kettle", "cup 東京。大阪。"]
+    documents = [(n, f"doc{n}", text, {}) for n, text in enumerate(texts)]
+    epoch = sc.SoftIndex.from_texts(["tea pot"], encoder=ToyEncoder(), language="english")
+    one = one_index(epoch, documents)
+    with in_memory(epoch, documents, 3) as many:
+        for query in ("green tyre", "the wheel", "大阪", "", "kettle"):
+            for _, id, _, _ in documents:
+                assert many.explain(query, id) == one.explain(query, id)
+        assert one.explain("flat tyre", "doc0").passage == "flat tyre"
+        assert "tyre" in [part.query_word for part in one.explain("green tyre", "doc0").parts]

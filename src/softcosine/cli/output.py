@@ -260,11 +260,12 @@ def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
 
     every = [f"{SHORT} {_short(one.contribution)}" for one in parts if one.query_word == SHORT]
     named = [part for part in parts if not (part.query_word + part.document_word).startswith("(")]
+    meant = any(one.space == "meaning" and one.document_word[0] != "(" for one in named)
     return every + [
         f"{printable(part.query_word)} {part.sign} {printable(part.document_word)} "
         f"{_short(part.contribution)}"
         for part in named[:limit]
-        if not part.document_word.startswith("(")
+        if not (meant and part.document_word.startswith("("))
     ]
 
 

@@ -79,7 +79,10 @@ class ShardedSearch(Search):
     def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""
         found: Explanation = self._shards.owner(id, "explained", query, id, self._to_shards)
-        return found
+        if found.passage or self.encoding is None or query.meaning is None:
+            return found
+        number = self._whole.documents.number(id)  # shards have no encoder
+        return replace(found, passage=self.encoding.passage(query.meaning, number))
 
     def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of documents, given by their ids."""

@@ -54,7 +54,8 @@ class NamedEncoder(Encoder, Protocol):
     Two precisions of one model have the same name. Query tables can be fitted for an encoder with
     an attribute ``tokenizer``: the content of its ``tokenizer.json``, as a mapping. An attribute
     ``languages`` holds the codes of the languages that the model was trained on, if known, and
-    ``prompts`` what queries and documents must begin with (`Prompts`).
+    ``prompts`` what queries and documents must begin with (`Prompts`). ``cut`` splits text without
+    spaces into words, for explanations.
     """
 
     @property

@@ -15,6 +15,7 @@ from softcosine._threads import in_threads
 from softcosine.encoders.onnx_folder import OnnxFolder
 from softcosine.encoders.tokenizer import tokenizer_of
 from softcosine.errors import MalformedFileError, MissingDependencyError
+from softcosine.text.words import Segmenter
 
 _CONSTANT_INPUTS = {"attention_mask": 1, "token_type_ids": 0}
 _WHOLE = "sentence_embedding"  # output of a file with all modules of a model
@@ -101,6 +102,11 @@ class OnnxEncoder:
     def tokenizer(self) -> Mapping[str, Any]:
         """Tokenizer in the format of ``tokenizer.json``."""
         return self._tokenizer.to_json()
+
+    @property
+    def cut(self) -> Segmenter | None:
+        """Splits text without spaces into words for display; None for a tokenizer that cannot."""
+        return getattr(self._tokenizer, "cut", None)
 
     def n_truncated(self, texts: Sequence[str]) -> int:
         """Return the number of texts that are longer than the model reads."""

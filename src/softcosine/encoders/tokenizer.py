@@ -107,6 +107,24 @@ class Unigram:
         own[own < 0] = _UNKNOWN
         return [_BEGIN, *own.tolist(), _END], most < n
 
+    def cut(self, run: str, /) -> list[str]:
+        """Return the words of a run of characters without spaces: its pieces, else characters.
+
+        Combining marks belong to what is before them.
+        """
+        starts, arena = self._table.starts, self._table.arena
+        pieces = [
+            arena[starts[i] : starts[i + 1] - 1].tobytes().decode() for i in self.encode(run)[0]
+        ]
+        pieces = "\n".join(pieces[1:-1]).replace(_SPACE, "").split("\n")
+        words = list[str]()
+        for piece in pieces if "".join(pieces) == run else run:
+            if words and unicodedata.category(piece[:1] or "a")[0] == "M":
+                words[-1] += piece
+            elif piece:
+                words.append(piece)
+        return words
+
     def to_json(self) -> Mapping[str, Any]:
         """Return pieces and scores in the format of ``tokenizer.json``."""
         data = self._table.arena[: self._table.starts[len(self._table)]].tobytes().decode()

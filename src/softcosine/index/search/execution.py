@@ -249,8 +249,11 @@ class Search:
         slow = self.encoding is not None and self.encoding.ask == "encoder"
         return in_threads(self.ready, queries, threads if slow else 1)
 
-    def ready(self, query: Query) -> ReadyQuery:
-        """Return a query, parsed, weighted and limited to `max_terms`, with its meaning."""
+    def ready(self, query: Query, *, by_word: bool = False) -> ReadyQuery:
+        """Return a query, parsed, weighted and limited to `max_terms`, with its meaning.
+
+        With `by_word`, also with its meaning without each word.
+        """
         snapshot = self.snapshot
         corrected: dict[str, str] = {}
         if isinstance(query, Mapping):
@@ -267,6 +270,8 @@ class Search:
         )
         defined = tuple({one.defined: one.likeness for one in parsed if one.defined}.items())
         meaning = None if self.encoding is None else self.encoding.meaning(texts, defined)
+        if by_word and self.encoding is not None and meaning is not None:
+            meaning = self.encoding.by_word(meaning, texts, defined)
         if meaning is not None and not isinstance(query, Mapping):
             meaning = replace(meaning, all_words=self._few(clauses, parsed[0]))
         constraints = self.restrictions.of_query(clauses)
@@ -612,20 +617,23 @@ class Search:
             Hit(one.id, score, one.text, one.metadata, number, title_of(one, names), passage)
             for one, score, number in rows
         ]
-        outside = dict.fromkeys(word.word for parsed in query.parsed for word in parsed.outside)
+        absent = [word for parsed in query.parsed for word in parsed.outside]
+        outside = dict.fromkeys(word.word for word in absent if len(word.terms))
         unknown, left_out = (
-            tuple(dict.fromkeys(chain.from_iterable(getattr(one, name) for one in query.parsed)))
+            dict.fromkeys(chain.from_iterable(getattr(one, name) for one in query.parsed))
             for name in ("unknown", "left_out")
         )
+        # Without similar words they are as unknown; those of another field have some.
+        unknown |= dict.fromkeys(one.word for one in absent if one.word not in outside)
         required, excluded = (
             ((), ()) if (own := query.constraints) is None else (own.required, own.excluded)
         )
         return Hits(
-            query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), unknown, left_out,
-            required, excluded, self.request.offset, top.plan, self.request.mmr, page.facets,
-            page.missing, query.corrected,
+            query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), tuple(unknown),
+            tuple(left_out), required, excluded, self.request.offset, top.plan, self.request.mmr,
+            page.facets, page.missing, query.corrected,
             ". ".join(self._notes(page, hits, (*outside, *unknown))),
-            partial(_suggestions, snapshot, unknown),
+            partial(_suggestions, snapshot, tuple(unknown)),
         )  # fmt: skip
 
     def count(self, where: Mapping[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -15,6 +16,7 @@ from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.notebook import bars, escaped, html_table
 from softcosine.index.search.searcher import Searcher
 from softcosine.index.search.top_docs import QueryVector
+from softcosine.space.chance import above_chance
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -290,6 +292,25 @@ def meaning_parts(
     return [
         Part(first, second, own, meaning.weight * own, exact=False, space="meaning")
         for (first, second), own in summands
+    ]
+
+
+def parts_by_omission(unit: NDArray[np.float64], meaning: QueryMeaning, slope: float) -> list[Part]:
+    """Return what a weighted cosine loses without each word of the query, and the rest.
+
+    Parameters are those of `meaning_parts`, with `QueryMeaning.without`. Where the losses sum to
+    more than the cosine, they are scaled to it.
+    """
+    cosines = np.array([meaning.unit, *(one for _, one in meaning.without)]) @ unit
+    cosine, *others = above_chance(cosines, slope).tolist()
+    losses = [max(0.0, cosine - other) for other in others]
+    total = math.fsum(losses)
+    share = min(1.0, max(0.0, cosine) / total) if total else 0.0
+    words = [(word, share * loss) for (word, _), loss in zip(meaning.without, losses, strict=True)]
+    return [
+        Part(word, TEXT, own, meaning.weight * own, exact=False, space="meaning")
+        for word, own in (*words, (QUESTION, cosine - share * total))
+        if abs(own) > _ROUNDING
     ]
 
 

@@ -16,7 +16,15 @@ from softcosine.text.words import JOINED, Span, joined_runs
 _Kind = Literal["exact", "near"]
 # Maximum length of the searched start of a text, in characters.
 MAX_TEXT = 200_000
-_SENTENCE_END = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
+# After these no space is needed: of Chinese and Japanese, Arabic, Hindi, Khmer, Burmese and others.
+_STOP = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4\u17d5\u104b"
+_QUOTE = "\u300d\u300f\uff09\u201d"
+# In Thai and Lao a space is between sentences.
+_THAI = "\u0e01-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ece"
+_SENTENCE_END = re.compile(
+    rf"\n+|(?<=[.!?])\s+|(?:(?<=[{_STOP}])|(?<=[{_STOP}][{_QUOTE}]))(?![{_STOP}{_QUOTE}])\s*"
+    rf"|(?<=[{_THAI}])\s+(?=[{_THAI}])"
+)
 _MOST_SENTENCES, _MOST_READ = 200, 1 << 15  # of a text, whose meaning is compared
 _BOILERPLATE = re.compile(
     r"copyright (\(c\)|©|\d{4})|©|all rights reserved|permission is (hereby )?granted|"
@@ -108,7 +116,8 @@ def _sentences(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
     for end in _SENTENCE_END.finditer(text, start):
         yield start, end.start()
         start = end.end()
-    yield start, len(text)
+    if start < len(text) or not text:
+        yield start, len(text)
 
 
 def _licences(text: str) -> list[int]:
@@ -168,8 +177,12 @@ def snippet(
         if spans:
             start = _begin(spans[_first(text, spans, found, licences, nearest, width)].start)
         stop = start + width
-        space = text.rfind(" ", start + width // 2, stop) if stop < len(text) else -1
-        stop = space if space > 0 else min(stop, len(text))
+        if stop < len(text):
+            space = text.rfind(" ", start + width // 2, stop)
+            before = reversed(spans[: bisect_left(spans, (stop,))])
+            end = next((span.end for span in before if span.end <= stop), 0)
+            stop = space if space > 0 else end if end > start + width // 2 else stop
+        stop = min(stop, len(text))
     marks = _merged(
         Mark(spans[place].start, spans[place].end, kind)
         for place, (_, kind, _) in found.items()

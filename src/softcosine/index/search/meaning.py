@@ -56,12 +56,15 @@ class QueryMeaning:
         for which it has the least.
     floor : float
         The least cosine of a hit without a positive score of words.
+    without : tuple of (str, ndarray)
+        Words of the query, and its coordinates without each, for explanations.
     """
 
     unit: NDArray[np.float64]
     weight: float
     all_words: AllWords = ()
     floor: float = FLOOR
+    without: tuple[tuple[str, NDArray[np.float64]], ...] = ()
 
 
 class MeaningSearcher:

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import (
@@ -18,15 +20,19 @@ from softcosine.index.encoding import (
     named_encoder,
 )
 from softcosine.index.requests import Ask, SearchOptions
-from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts
+from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts, parts_by_omission
 from softcosine.index.search.highlights import sentences
 from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning, meaning_searcher
 from softcosine.index.search.plan import MEANING_ALONE, Plan
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.space.meaning import MeaningSpace, StaticQuery
+from softcosine.text.words import Span, word_spans
 
 Clauses = Sequence[tuple[str, float]]  # texts with their weights
 _READ = 1 << 15  # characters of a document whose words explain its meaning
+# For one explanation: the words of a query that are left out in turn, and the characters of a
+# document whose sentences are encoded, which are about those that an encoder reads of a text.
+_MOST_OMITTED, _ENCODED = 32, 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,25 +100,59 @@ class QueryEncoding:
         unit, asked = self.searcher.unit(number), self.static(clauses)
         if self.space.static:
             return meaning_parts(unit, meaning, (asked, self._summed(number)), ROUNDING)
+        if meaning.without and unit is not None:
+            return parts_by_omission(unit, meaning, self.searcher.slope)
         words = asked, self.static(self.clauses_of(number))
         return meaning_parts(unit, meaning, words, slope=self.searcher.slope)
+
+    def by_word(self, meaning: QueryMeaning, clauses: Clauses, defined: Clauses) -> QueryMeaning:
+        """Return the meaning of a query with `QueryMeaning.without`, where no table explains it.
+
+        The encoder reads the query once for each of its words, stop words aside.
+        """
+        if self.encoder is None or self.space.table is not None:
+            return meaning
+        text, places = " ".join(text for text, _ in clauses), dict[str, list[Span]]()
+        cut = self.snapshot.analyzer.cut or getattr(self.encoder.of_queries, "cut", None)
+        for span in word_spans(text, cut):
+            places.setdefault(span.word, []).append(span)
+        words = [one for one in places if one not in self.snapshot.stop_words] or [*places]
+
+        def unit(word: str) -> NDArray[np.float64]:
+            rest = text
+            for start, end, _ in reversed(places[word]):
+                rest = f"{rest[:start]} {rest[end:]}"
+            left = self.meaning([(rest, 1.0)], defined) if rest.strip() else None
+            return np.zeros_like(meaning.unit) if left is None else left.unit
+
+        words = words[:_MOST_OMITTED]
+        return replace(
+            meaning, without=tuple(zip(words, in_threads(unit, words, None), strict=True))
+        )
 
     def passage(self, meaning: QueryMeaning, number: int) -> str:
         """Return the sentence of a stored text whose sum of word pieces is nearest to a query.
 
-        Empty without a query table, and for a text of one sentence.
+        Without a query table, the encoder reads the sentences of the beginning. Empty without
+        either, and for a text of one sentence.
         """
-        text = self.snapshot.documents.text(number)
-        found = [" ".join(text[slice(*one)].split()) for one in sentences(text)]
-        nearest = self.nearest(meaning, found) if len(found) > 1 else None
+        text, encoder = self.snapshot.documents.text(number), self.encoder
+        most = _ENCODED if self.space.table is None else _READ
+        places = [one for one in sentences(text) if one[0] < most]
+        found = [" ".join(text[slice(*one)].split()) for one in places]
+        if len(found) < 2:
+            return ""
+        nearest = self.nearest(meaning, found)
+        if nearest is None and encoder is not None and encoder.encoder is not None:
+            vectors = replace(encoder, cache=None).documents(self.space, found)
+            nearest = _nearest(meaning, vectors)
         return "" if nearest is None else found[nearest]
 
     def nearest(self, meaning: QueryMeaning, texts: Sequence[str]) -> int | None:
         """Return which text has the nearest sum of word pieces; None without a query table."""
         if self.space.table is None:
             return None
-        own = Coordinates.of(self.space.static_coordinates(texts))
-        return int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))
+        return _nearest(meaning, self.space.static_coordinates(texts))
 
     def _summed(self, number: int) -> StaticQuery | None:
         """Return the coordinates of a document without an encoder, word by word."""
@@ -145,6 +185,11 @@ class QueryEncoding:
         if plan.method == MEANING_ALONE.method:
             ranks = ranks[ranks.index("meaning") :]
         return replace(plan, reason=reason, ask=self.ask, ranks=ranks)
+
+
+def _nearest(meaning: QueryMeaning, vectors: NDArray[np.int8]) -> int:
+    own = Coordinates.of(vectors)
+    return int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))
 
 
 def meaning_weight(snapshot: Snapshot, weight: float | None, ranking: str | None) -> float:

@@ -149,7 +149,7 @@ class Hits(_Rows[Hit]):
     outside : tuple of str
         Query words that are in no document; they match by their neighbors.
     unknown : tuple of str
-        Query words that are in neither the documents nor the source of term similarity.
+        Query words that no document has, nor a word like them.
     left_out : tuple of str
         Ignored words of a long query; see ``max_terms`` of `SoftIndex.search`.
     required, excluded : tuple of str

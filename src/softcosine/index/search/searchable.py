@@ -542,7 +542,7 @@ class Searchable:
         """
         request = ExplainRequest.of(q=query, id=id, **options)
         search = self._search(request.options)
-        return search.explained(search.ready(request.q), id)
+        return search.explained(search.ready(request.q, by_word=True), id)
 
     def scores(
         self, query: Query, ids: Iterable[str], **options: Unpack[ScoringKeywords]

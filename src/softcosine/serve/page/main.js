@@ -152,7 +152,7 @@ function show(answer, plain, milliseconds) {
     corrections(answer.corrected),
     answer.note && full ? [". ", text(answer.note)] : "",
     answer.outside.length ? [". In no document, found by similar words: ", text(answer.outside.join(", "))] : "",
-    answer.unknown.length && full ? [". Unknown and ignored: ", text(answer.unknown.join(", "))] : "",
+    answer.unknown.length && full ? [`. Unknown, ${answer.plan?.ask === "words" ? "ignored" : "by meaning alone"}: `, text(answer.unknown.join(", "))] : "",
     chips("with", "\\+", answer.required), chips("without", "-", answer.excluded),
     answer.left_out.length ? `. ${counted(answer.left_out.length, "word")} of the query not used` : "",
     ".",
