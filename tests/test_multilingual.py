@@ -17,6 +17,7 @@ need_multilingual()
 
 from softcosine.encoders.loading import MULTILINGUAL, load_encoder  # noqa: E402
 from softcosine.encoders.onnx_encoder import OnnxEncoder  # noqa: E402
+from softcosine.index.soft_index import SoftIndex  # noqa: E402
 
 HERE = Path(__file__).parent
 # Twenty sentences, and their translations into nine languages.
@@ -90,3 +91,49 @@ def test_a_long_text_is_cut(encoder: OnnxEncoder) -> None:
     long = "passage: " + "Der Reifen ist platt. " * 5000
     assert encoder.n_truncated([long, TEXTS[0]]) == 1
     assert encoder.encode([long]).tobytes() == encoder.encode([long[:30_000]]).tobytes()
+
+
+@pytest.mark.parametrize(
+    ("query", "text", "nearest"),
+    [
+        (
+            "my bicycle loses air",
+            "Unser Laden hat bis acht Uhr offen. Nehmen Sie das Rad ab und flicken Sie den Reifen.",
+            "Nehmen Sie das Rad ab und flicken Sie den Reifen.",
+        ),
+        (
+            "自転車 の 空気 が 抜け る",
+            "店は八時まで開いています。車輪を外してタイヤを修理してください。",
+            "車輪を外してタイヤを修理してください。",
+        ),
+        (
+            "我的 自行车 漏 气 了",
+            "商店营业到八点。拆下车轮并修补轮胎。",
+            "拆下车轮并修补轮胎。",
+        ),
+        (
+            "จักรยาน ของฉัน ลม รั่ว",
+            "ร้านเปิดถึงสองทุ่ม ถอดล้อออกแล้วปะยางที่รั่ว",
+            "ถอดล้อออกแล้วปะยางที่รั่ว",
+        ),
+    ],
+)
+def test_explanations_name_words_and_the_nearest_sentence_in_any_script(
+    encoder: OnnxEncoder, query: str, text: str, nearest: str
+) -> None:
+    index = SoftIndex.from_texts([text, "…"], encoder=encoder, plain=True, language="none")
+    spaced = query if query.isascii() else query.replace(" ", "")
+    explanation = index.explain(spaced, "0")
+    meant = {one.query_word for one in explanation.parts if one.space == "meaning"}
+    assert meant & set(query.split())
+    assert meant <= {*query.split(), "(whole question)"}
+    assert explanation.passage == nearest
+
+
+def test_text_without_spaces_is_cut_into_words(encoder: OnnxEncoder) -> None:
+    cut = encoder.cut
+    assert cut is not None
+    assert cut("自転車の空気") == ["自転車", "の", "空気"]
+    assert cut("จักรยานรั่ว") == ["จักรยาน", "รั่ว"]
+    for run in ("ㄅㄆㄇ", "\u0e31\u0e31", "𠮷野家", "កម្ពុជា", "မြန်မာ", "ລາວ"):
+        assert "".join(cut(run)) == run
