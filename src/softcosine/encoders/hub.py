@@ -38,5 +38,5 @@ def hub_folder(name: str, files: Iterable[str], *, download: bool = True) -> Pat
     except (OSError, ValueError) as error:  # all errors of the hub derive from these
         raise InvalidInputError(
             f"the model {name!r} is no folder here and cannot be had from the Hugging Face hub: "
-            f"{error}"
+            f"{' '.join(str(error).split())}"
         ) from error

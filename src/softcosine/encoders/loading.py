@@ -19,7 +19,7 @@ from softcosine.encoders.sentence_transformers_encoder import (
     SentenceTransformersEncoder,
     parsed_tokenizer,
 )
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.errors import InvalidInputError, MalformedFileError, MissingDependencyError
 
 _HUB = "hub:"
 
@@ -154,7 +154,12 @@ def installed_encoder(
     light = LIGHT.get(canonical_name(name))
     if light is None or light.missing:
         return None
-    return OnnxEncoder(import_module(light.packages[0]).folder(), name=rename, threads=threads)
+    package = light.packages[0]
+    try:
+        return OnnxEncoder(import_module(package).folder(), name=rename, threads=threads)
+    except MalformedFileError as error:
+        problem = f"{error}; install {package.replace('_', '-')} anew."
+        raise InvalidInputError(problem.replace(".;", ";")) from error
 
 
 def encode_function(model: object) -> Encode:
@@ -211,10 +216,10 @@ def _named(model: object, name: str | None) -> NamedEncoder:
 
 def _is_missing(package: str) -> bool:
     try:
-        imported_runtime() if package == "onnxruntime" else import_module(package)
-    except ImportError:
+        module = imported_runtime() if package == "onnxruntime" else import_module(package)
+    except (ImportError, SyntaxError):
         return True
-    return False
+    return package.startswith("softcosine_") and not hasattr(module, "folder")  # half a package
 
 
 def _minilm_weights() -> Path | None:

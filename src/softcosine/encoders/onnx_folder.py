@@ -76,9 +76,7 @@ class OnnxFolder:
             raise MalformedFileError(path, f"no ONNX model; needed is {' or '.join(_MODELS)}.")
         tokenizer = next(filter(Path.is_file, (path / name for name in _TOKENIZERS)), None)
         if tokenizer is None:
-            raise MalformedFileError(
-                path / _TOKENIZERS[-1], "the file does not exist; the tokenizer is needed."
-            )
+            raise MalformedFileError(path, f"no tokenizer; needed is {' or '.join(_TOKENIZERS)}.")
         config = _json(path / "config.json")
         own = config if "pooling" in config else _of_sentence_transformers(path, config)
         try:

@@ -30,8 +30,8 @@ from softcosine.text.words import Span, word_spans
 
 Clauses = Sequence[tuple[str, float]]  # texts with their weights
 _READ = 1 << 15  # characters of a document whose words explain its meaning
-# For one explanation: the words of a query that are left out in turn, and the characters of a
-# document whose sentences are encoded, which are about those that an encoder reads of a text.
+# For one explanation: the words of a query that are left out in turn, and the characters of it and
+# of a document that are read by parts, which are about those that an encoder reads of a text.
 _MOST_OMITTED, _ENCODED = 32, 2_000
 
 
@@ -110,9 +110,9 @@ class QueryEncoding:
 
         The encoder reads the query once for each of its words, stop words aside.
         """
-        if self.encoder is None or self.space.table is not None:
-            return meaning
         text, places = " ".join(text for text, _ in clauses), dict[str, list[Span]]()
+        if self.encoder is None or self.space.table is not None or len(text) > _ENCODED:
+            return meaning
         cut = self.snapshot.analyzer.cut or getattr(self.encoder.of_queries, "cut", None)
         for span in word_spans(text, cut):
             places.setdefault(span.word, []).append(span)
