@@ -15,7 +15,6 @@ from softcosine._threads import in_threads
 from softcosine.encoders.onnx_folder import OnnxFolder
 from softcosine.encoders.tokenizer import tokenizer_of
 from softcosine.errors import MalformedFileError, MissingDependencyError
-from softcosine.text.words import Segmenter
 
 _CONSTANT_INPUTS = {"attention_mask": 1, "token_type_ids": 0}
 _WHOLE = "sentence_embedding"  # output of a file with all modules of a model
@@ -49,8 +48,8 @@ class OnnxEncoder:
     """
 
     __slots__ = (
-        "_constants", "_files", "_outputs", "_session", "_threads", "_tokenizer", "dimensions",
-        "languages", "max_tokens", "name", "prompts",
+        "_constants", "_files", "_outputs", "_session", "_threads", "_tokenizer", "cut",
+        "dimensions", "languages", "max_tokens", "name", "prompts",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +67,7 @@ class OnnxEncoder:
             options.enable_mem_pattern = False  # it keeps a plan for every length of text
             options.log_severity_level = 3
             self._tokenizer = tokenizer_of(files.tokenizer, files.max_tokens)
+            self.cut = getattr(self._tokenizer, "cut", None)  # text without spaces into words
             self._session = onnxruntime.InferenceSession(
                 str(files.model), options, providers=["CPUExecutionProvider"]
             )
@@ -102,11 +102,6 @@ class OnnxEncoder:
     def tokenizer(self) -> Mapping[str, Any]:
         """Tokenizer in the format of ``tokenizer.json``."""
         return self._tokenizer.to_json()
-
-    @property
-    def cut(self) -> Segmenter | None:
-        """Splits text without spaces into words for display; None for a tokenizer that cannot."""
-        return getattr(self._tokenizer, "cut", None)
 
     def n_truncated(self, texts: Sequence[str]) -> int:
         """Return the number of texts that are longer than the model reads."""

@@ -18,7 +18,7 @@ _Kind = Literal["exact", "near"]
 MAX_TEXT = 200_000
 # After these no space is needed: of Chinese and Japanese, Arabic, Hindi, Khmer, Burmese and others.
 _STOP = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4\u17d5\u104b"
-_QUOTE = "\u300d\u300f\uff09\u201d"
+_QUOTE = "\u300d\u300f\uff09\u201d"  # and closing brackets
 # In Thai and Lao a space is between sentences.
 _THAI = "\u0e01-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ece"
 _SENTENCE_END = re.compile(

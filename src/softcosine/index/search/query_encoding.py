@@ -136,23 +136,28 @@ class QueryEncoding:
         Without a query table, the encoder reads the sentences of the beginning. Empty without
         either, and for a text of one sentence.
         """
-        text, encoder = self.snapshot.documents.text(number), self.encoder
+        text = self.snapshot.documents.text(number)
         most = _ENCODED if self.space.table is None else _READ
         places = [one for one in sentences(text) if one[0] < most]
         found = [" ".join(text[slice(*one)].split()) for one in places]
-        if len(found) < 2:
-            return ""
-        nearest = self.nearest(meaning, found)
-        if nearest is None and encoder is not None and encoder.encoder is not None:
-            vectors = replace(encoder, cache=None).documents(self.space, found)
-            nearest = _nearest(meaning, vectors)
+        nearest = self.nearest(meaning, found, self.encoder) if len(found) > 1 else None
         return "" if nearest is None else found[nearest]
 
-    def nearest(self, meaning: QueryMeaning, texts: Sequence[str]) -> int | None:
-        """Return which text has the nearest sum of word pieces; None without a query table."""
-        if self.space.table is None:
+    def nearest(
+        self, meaning: QueryMeaning, texts: Sequence[str], encoder: IndexEncoder | None = None
+    ) -> int | None:
+        """Return which text has the nearest sum of word pieces; None without a query table.
+
+        Without one, an encoder reads the texts if it is given.
+        """
+        if self.space.table is not None:
+            vectors = self.space.static_coordinates(texts)
+        elif encoder is not None and encoder.encoder is not None:
+            vectors = replace(encoder, cache=None).documents(self.space, texts)
+        else:
             return None
-        return _nearest(meaning, self.space.static_coordinates(texts))
+        own = Coordinates.of(vectors)
+        return int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))
 
     def _summed(self, number: int) -> StaticQuery | None:
         """Return the coordinates of a document without an encoder, word by word."""
@@ -185,11 +190,6 @@ class QueryEncoding:
         if plan.method == MEANING_ALONE.method:
             ranks = ranks[ranks.index("meaning") :]
         return replace(plan, reason=reason, ask=self.ask, ranks=ranks)
-
-
-def _nearest(meaning: QueryMeaning, vectors: NDArray[np.int8]) -> int:
-    own = Coordinates.of(vectors)
-    return int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))
 
 
 def meaning_weight(snapshot: Snapshot, weight: float | None, ranking: str | None) -> float:
