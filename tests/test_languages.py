@@ -676,3 +676,17 @@ def test_question_words_are_stop_words_in_every_language():
 def test_a_german_question_word_finds_nothing_by_itself():
     index = sc.SoftIndex.from_texts([*GERMAN, "Womit ein jack-keyboard gespielt wird"])
     assert "3" not in index.search("Womit jagt die Katze eine Maus?").ids
+
+
+def test_a_word_of_several_pairs_of_characters_is_named_by_its_pairs():
+    index = sc.SoftIndex.from_texts(["自転車のタイヤ", "東京都の電車"], plain=True, language="none")
+    assert index.neighbors("電車") == []
+    with pytest.raises(InvalidInputError, match=r"holds 2 terms \(自転, 転車\); needed is one"):
+        index.neighbors("自転車")
+
+
+def test_words_without_similar_words_are_unknown():
+    """The source of spelling can compare every word, but finds nothing for these."""
+    index = sc.SoftIndex.from_texts(["Der Reifen ist platt", "Pakete kommen"], language="german")
+    hits = index.search("Reifen Reifn bicycle", correct=False)
+    assert (hits.outside, hits.unknown) == (("reifn",), ("bicycle",))

@@ -652,11 +652,12 @@ class Searchable:
         """
         check_k(k)
         parsed = self.parse_word(word)
-        n_terms = len(parsed.terms) + len(parsed.outside) + len(parsed.unknown)
-        if n_terms != 1:
+        terms = [*parsed.words, *(one.word for one in parsed.outside), *parsed.unknown]
+        if len(terms) != 1:
+            named = f" ({', '.join(terms[:8])})" if terms else ""
             raise InvalidInputError(
-                f"the word {shortened(query_text(word))} holds {n_terms} terms; needed is one. Ask "
-                "for several words one by one."
+                f"the word {shortened(query_text(word))} holds {len(terms)} terms{named}; needed "
+                "is one. Ask for several words one by one."
             )
         shown = self.S.representative
         for own in parsed.outside:
