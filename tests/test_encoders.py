@@ -501,3 +501,11 @@ def test_half_a_package_of_an_encoder_is_an_error(tmp_path, monkeypatch, source,
         load_encoder("multilingual")
     sys.modules.pop(package.name, None)
     assert str(error.value).endswith(needed)
+
+
+def test_prompts_may_be_in_the_file_that_no_model_lacks(tmp_path: Path) -> None:
+    """Of a package half of whose files are there, no vectors come without the prompts."""
+    data = "packages/softcosine-multilingual/src/softcosine_multilingual/data"
+    own = json.loads((Path(__file__).parents[1] / data / "config.json").read_text("utf-8"))
+    folder = onnx_folder(tmp_path, **{"config.json": own, PROMPTS: {"prompts": {"query": "q: "}}})
+    assert OnnxFolder.read(folder).prompts == Prompts("query: ", "passage: ")

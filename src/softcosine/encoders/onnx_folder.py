@@ -46,7 +46,7 @@ class OnnxFolder:
     languages : tuple of str
         Codes of the languages in ``README.md``, the model's card; empty if unknown.
     prompts : Prompts
-        As in ``config_sentence_transformers.json``.
+        As in ``config.json``, else in ``config_sentence_transformers.json``.
     """
 
     path: Path
@@ -136,8 +136,9 @@ def _of_sentence_transformers(path: Path, config: dict[str, Any]) -> dict[str, A
 
 def _prompts(path: Path) -> Prompts:
     """Return what queries and documents must begin with."""
-    file = path / "config_sentence_transformers.json"
-    config = _json(file)
+    file = path / "config.json"  # of our packages: a folder without it is no model
+    if "prompts" not in (config := _json(file)):
+        config = _json(file := path / "config_sentence_transformers.json")
     prompts, default = config.get("prompts") or {}, config.get("default_prompt_name")
     if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
         raise MalformedFileError(file, f"prompts is {prompts!r:.80}; needed are texts by name.")
