@@ -11,10 +11,12 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from softcosine.encoders.encoder import Prompts
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems import from_spec, named
 from softcosine.evaluate.systems.sentence_model import _Record as Record
+from softcosine.index.soft_index import SoftIndex
 
 TEXTS = ["tea", "a flat tyre", " ", "tea", "hot tea"]
 DOCUMENTS = Documents.of(TEXTS)
@@ -82,6 +84,28 @@ def test_a_ranking_by_words_and_meaning_shares_the_cache_of_the_encoder(tmp_path
     words, alone = (named("soft", **own).fit(DOCUMENTS).ranked(QUERIES, k=2)
                     for own in ({"encoder": toy, "ask": "words"}, {"encoder": None}))  # fmt: skip
     np.testing.assert_array_equal(words.scores, alone.scores)
+
+
+def test_texts_are_encoded_with_the_prompts_of_the_model_as_in_an_index(tmp_path):
+    class Prompted(Toy):
+        name, prompts = "toy", Prompts("query: ", "passage: ")
+
+        def encode(self, texts):
+            return self(texts)
+
+    toy, cache = Prompted(), str(tmp_path / "encoded.sqlite")
+    fitted = named("soft", encoder=toy, encoder_cache=cache).fit(DOCUMENTS)
+    found = fitted.ranked(QUERIES, k=2)
+    encoded = [*(f"passage: {own}" for own in ("a flat tyre", "hot tea", "tea")),
+               *(f"query: {own}" for own in ("cold tea", "tea"))]  # fmt: skip
+    assert sorted(own for own in toy.asked if own != "dimensions") == encoded
+    index = SoftIndex.from_texts(TEXTS, encoder=Prompted())
+    expected = [index.scores(own, [str(number) for number in numbers])
+                for own, numbers in zip(QUERIES.texts, found.numbers, strict=True)]  # fmt: skip
+    np.testing.assert_allclose(found.scores, expected)
+    alone = Prompted()
+    named("encoder", encode=alone.encode).fit(DOCUMENTS).ranked(QUERIES, k=2)
+    assert sorted(alone.asked) == encoded
 
 
 def test_a_function_without_a_name_leaves_nothing_on_disk(monkeypatch, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +96,16 @@ class Encoder(Settings):
     def fit(self, documents: Documents, *, background: Sequence[str] = ()) -> FittedVectors:
         """Encode the documents; the background is not used."""
         model = self.sentence_model()
+        query, document = model.prompts
 
         def pairs(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float64]:
-            vectors = model.vectors([*left, *right])
+            vectors = model.vectors([*left, *right], document)
             return products(vectors[: len(left)], vectors[len(left) :])
 
-        rows = DenseRows(model.vectors(documents.texts))
-        return FittedVectors(rows, model.vectors, pairs, told=lambda: model.note)
+        rows = DenseRows(model.vectors(documents.texts, document))
+        return FittedVectors(
+            rows, partial(model.vectors, prompt=query), pairs, told=lambda: model.note
+        )
 
 
 def sentence_model(

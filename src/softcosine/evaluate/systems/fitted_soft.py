@@ -125,7 +125,7 @@ class FittedSoft:
         if self.model is None or snapshot.meaning is None:
             return words
         weight = snapshot.settings.meaning_weights["soft_cosine"]
-        vectors = self.model.vectors([*left, *right])
+        vectors = self.model.vectors([*left, *right], self.model.prompts.document)
         if not vectors.any():  # all texts are blank
             return words / (1 + weight)
         units = unit_rows(snapshot.meaning.coordinates(vectors).astype(np.float64))
@@ -144,7 +144,7 @@ class FittedSoft:
         """Return the queries; with an encoder, encode them all at once, which is faster."""
         ask, weight = self.options.get("ask"), self.options.get("meaning")
         if self.model is not None and ask in (None, "encoder") and weight != 0:
-            self.model.vectors(queries.texts)
+            self.model.vectors(queries.texts, self.model.prompts.query)
         if not self.of_fields:
             return queries.texts
         columns = {

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from softcosine._file_lock import FileLock
 from softcosine._progress import Progress
-from softcosine.encoders.encoder import Encode
+from softcosine.encoders.encoder import Encode, Prompts
 from softcosine.encoders.vector_cache import VectorCache
 from softcosine.similarity.embeddings.encoded_vectors import EncodedVectors
 from softcosine.storage import write_text
@@ -63,8 +63,14 @@ class SentenceModel:
             progress=progress,
         )
 
-    def vectors(self, texts: Sequence[str]) -> NDArray[np.float64]:
+    @property
+    def prompts(self) -> Prompts:
+        """What the model wants before a text; loads the model."""
+        return Prompts.of_model(getattr(self._loaded(), "__self__", None))
+
+    def vectors(self, texts: Sequence[str], prompt: str = "") -> NDArray[np.float64]:
         """Return vectors of unit length, (n_texts, dimensions); zero for blank texts."""
+        texts = [prompt + text if text.strip() else text for text in texts]
         n_before, before = self._n_encoded, self._seconds
         table, numbers = self._table.look_up(texts)
         if self._record is not None and self._n_encoded > n_before:
@@ -99,15 +105,19 @@ class SentenceModel:
                 told += f", which was filled at {_rate(n_texts, seconds)}"
         return f"{told}."
 
-    def _timed(self, texts: list[str]) -> ArrayLike:
-        began = time.perf_counter()
+    def _loaded(self) -> Encode:
         if self._encode is None:
+            began = time.perf_counter()
             self._encode = self._load()
-        started = time.perf_counter()
-        vectors = self._encode(texts)
-        ended = time.perf_counter()
-        self._seconds += ended - started
-        SentenceModel.spent += ended - began
+            SentenceModel.spent += time.perf_counter() - began
+        return self._encode
+
+    def _timed(self, texts: list[str]) -> ArrayLike:
+        encode, started = self._loaded(), time.perf_counter()
+        vectors = encode(texts)
+        seconds = time.perf_counter() - started
+        self._seconds += seconds
+        SentenceModel.spent += seconds
         self._n_encoded += len(texts)
         return vectors
 
