@@ -14,12 +14,13 @@ Needs the extras ``chinese`` and ``japanese``.
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import sys
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,12 +75,18 @@ def pages(folder: Path) -> Iterator[Row]:
         yield str(path.relative_to(folder)), query, text
 
 
-def collection(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+def n_ideographs(text: str) -> int:
+    """Return how many characters are ideographs or kana."""
+    return sum(ord(one) >= 0x3000 for one in text)
+
+
+def collection(
+    rows: Iterable[Row], size: Callable[[str], int] = n_ideographs, longest: float = math.inf
+) -> tuple[list[Row], list[Row]]:
     """Return the documents, and those whose queries are asked."""
     kept: dict[str, Row] = {}
     for id, query, text in rows:
-        lengths = [sum(ord(one) >= 0x3000 for one in own) for own in (query, text)]
-        if lengths[0] >= SHORTEST_QUERY and lengths[1] >= SHORTEST_TEXT:
+        if SHORTEST_QUERY <= size(query) <= longest and size(text) >= SHORTEST_TEXT:
             kept.setdefault(text, (id, query, text))
     documents = list({row[0]: row for row in kept.values()}.values())
     counts = Counter(query for _, query, _ in documents)

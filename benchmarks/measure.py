@@ -211,7 +211,7 @@ def machine() -> dict[str, object]:
         "cpus usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "load average": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
         "thread limits": threads,
-        "peak memory of the process MiB": _process_peak(),
+        "peak memory of the process MiB": process_peak(),
         "system": f"{platform.system()} {platform.machine()}",
     }
 
@@ -276,7 +276,7 @@ def _status(field: str) -> int:
     raise OSError(f"/proc/self/status has no {field}")
 
 
-def _process_peak() -> float | None:
+def process_peak() -> float | None:
     try:
         return round(_status("VmHWM") / 1024, 1)
     except OSError:

@@ -363,6 +363,31 @@ def test_languages(benchmark):
     assert shares[10] == (1.0, 0.0)
 
 
+def test_multilingual(benchmark, monkeypatch, tmp_path):
+    script = benchmark("multilingual")
+    page = (
+        '<page xmlns="http://projectmallard.org/1.0/"><info><desc>{}</desc></info>'
+        "<title>Hilfe</title><p>{}</p></page>"
+    )
+    described = [
+        "Wie alles vorher war", "Wie alles vorher war", "Zu kurz", "Wort " * 31, "wort4 " * 4,
+        "Wie man Bilder malt", "Wie man Briefe schreibt",
+    ]  # fmt: skip
+    for number, query in enumerate(described):
+        (tmp_path / f"{number}.page").write_text(page.format(query, f"wort{number} " * 40))
+    documents, asked = script.collection(
+        script.pages(tmp_path), lambda text: len(text.split()), script.LONGEST_QUERY
+    )
+    assert [row[0] for row in documents] == ["0.page", "1.page", "4.page", "5.page", "6.page"]
+    assert {row[1] for row in asked} == {"Wie man Bilder malt", "Wie man Briefe schreibt"}
+    monkeypatch.setattr(script, "N_DOCUMENTS", 3)
+    found = script.judged("toy", documents, asked)
+    assert found.documents.ids == ("0.page", "5.page", "6.page")
+    assert found.qrels == {id: {id: 1.0} for id in ("5.page", "6.page")}
+    values = {script.BOTH: np.array([1.0, 0.6]), script.WORDS: np.array([0.5, 0.5])}
+    assert script.gain([values]) == "+60.0 [+20.0, +100.0]"
+
+
 def test_first_stage(benchmark, texts):
     pytest.importorskip("bm25s")
     pytest.importorskip("faiss")
