@@ -5,9 +5,10 @@ these from free texts of Debian 12, others on which nothing was chosen: pages of
 searched by its one-line description, guides of LibreOffice's help, each searched by its heading,
 and the Chinese and Japanese texts of `ideographs`. The query is taken out of its page. Queries that
 are not translated, occur twice, stand in their page or have fewer than 4 (ideographs or kana) or
-more than 30 words are left out; up to 500 are asked, by a seeded sample, and pages that no query is about are left out
-from 1,000 pages on. German and Czech questions are asked of the English pages too. Nothing but the
-defaults is used; intervals are 95 % paired bootstrap intervals over the queries.
+more than 30 words are left out; up to 500 are asked, by a seeded sample, and pages that no query is
+about are left out from 1,000 pages on. German and Czech questions are asked of the English pages
+too. Nothing but the defaults is used; intervals are 95 % paired bootstrap intervals over the
+queries.
 
     python benchmarks/multilingual.py FOLDER  # Translation-LANGUAGE, usr/share/help,
                                               # usr/share/libreoffice/help

@@ -302,7 +302,7 @@ def parts_by_omission(unit: NDArray[np.float64], meaning: QueryMeaning, slope: f
     more than the cosine, they are scaled to it.
     """
     cosines = np.array([meaning.unit, *(one for _, one in meaning.without)]) @ unit
-    cosine, *others = above_chance(cosines, slope).tolist()
+    cosine, *others = above_chance(cosines, slope, np.ones(len(cosines), np.bool_)).tolist()
     losses = [max(0.0, cosine - other) for other in others]
     total = math.fsum(losses)
     share = min(1.0, max(0.0, cosine) / total) if total else 0.0
