@@ -1,9 +1,12 @@
 """Query tables fitted for an encoder: the loss, its gradient, repeatability, and bad input."""
 
+import time
+
 import numpy as np
 import pytest
 
 from softcosine import SoftIndex
+from softcosine.encoders.encoder import Prompts
 from softcosine.encoders.vector_cache import VectorCache
 from softcosine.errors import InvalidInputError, SoftCosineError
 from softcosine.space.meaning_file import load_meaning, save_meaning
@@ -144,6 +147,55 @@ def test_directions_are_orthonormal_and_keep_the_most():
     np.testing.assert_allclose(P.T @ P, np.eye(2), atol=1e-12)
     assert np.abs(P).argmax(axis=0).tolist() == [1, 3]
     assert (P[[1, 3], [0, 1]] > 0).all()
+
+
+class Crowded(Taught):
+    """Its vectors have a large common part, and are of length 1."""
+
+    def encode(self, texts):
+        vectors = np.zeros((len(texts), DIMENSIONS + 1), np.float32)
+        vectors[:, 0] = 1.0
+        vectors[:, 1:] = super().encode(texts)
+        vectors[:, 1:] /= 2.0 * np.linalg.norm(vectors[:, 1:], axis=1, keepdims=True)
+        return vectors
+
+    @property
+    def dimensions(self):
+        return DIMENSIONS + 1
+
+
+def test_what_all_vectors_have_in_common_is_left_out():
+    space = fitted(Crowded(), texts=sentences(400), dimensions=6)
+    assert np.abs(space.projection[0]).max() < 0.2
+    held = measure_prediction(space, Crowded(), sentences(60, seed=1))
+    assert held.mean_cosine > 0.95
+    assert held.recall > 0.7
+    whole = principal_directions(Crowded().encode(sentences(50)), DIMENSIONS + 1)
+    assert np.abs(whole[0]).max() > 0.9  # all directions are asked for
+
+
+def test_texts_and_pieces_are_encoded_as_queries():
+    encoder = Taught()
+    encoder.prompts = Prompts("water ", "lemon ")
+    space = fitted(encoder)
+    assert encoder.texts
+    assert all(text.startswith("water ") for text in encoder.texts)
+    encoder.texts.clear()
+    measure_prediction(space, encoder, sentences(12, seed=1))
+    assert all(text.startswith("water ") for text in encoder.texts)
+
+
+def test_of_a_large_vocabulary_the_pieces_of_the_texts_get_vectors():
+    encoder = Taught()
+    many = [f"{letter}{i:05}" for letter in ("x", "X", "Y") for i in range(24_000)]
+    vocabulary = [["<s>", 0.0], *([f"\u2581{word}", -1.0] for word in [*WORDS, *many])]
+    encoder.tokenizer = UNIGRAM | {"model": {"type": "Unigram", "vocab": vocabulary}}
+    start = time.process_time()
+    assert word_pieces_of(encoder).texts().count("x00001") == 1
+    assert time.process_time() - start < 8  # 100 where each piece copies the vocabulary
+    space = fitted(encoder, texts=sentences(400), dimensions=6)
+    assert sorted(space.table.pieces.texts()) == sorted(WORDS)
+    assert measure_prediction(space, encoder, sentences(60, seed=1)).mean_cosine > 0.95
 
 
 def test_pieces_are_encoded_without_their_prefix_and_special_tokens_are_zero():

@@ -29,7 +29,7 @@ from scipy.sparse import csr_array
 from softcosine._progress import Progress, Report, silent
 from softcosine._ragged import running_sum
 from softcosine._validation import check_list, check_number, check_type, check_whole
-from softcosine.encoders.encoder import Encoder, NamedEncoder
+from softcosine.encoders.encoder import Encoder, NamedEncoder, Prompts
 from softcosine.encoders.encoding import encode_texts
 from softcosine.encoders.loading import load_encoder
 from softcosine.encoders.vector_cache import VectorCache
@@ -104,7 +104,7 @@ def _of_marked_pieces(tokenizer: Mapping[str, Any]) -> WordPieces:
     for i, piece in enumerate(pieces):
         if piece not in lower:
             folded = piece.lower()
-            pieces[i] = "" if folded in lower | {"", _MARK} else folded
+            pieces[i] = "" if folded in lower or folded == _MARK else folded
             lower.add(folded)
     steps = [
         {"type": "NFKC" if step == "Precompiled" else step}
@@ -150,6 +150,7 @@ def _of_bytes(token: str) -> str:
 
 _ADDED = 2  # tokens that an encoder adds to a text, such as [CLS] and [SEP]
 _NEIGHBORS = 10
+_MOST_PIECES = 1 << 16  # that all get vectors; of more, those of the texts
 _MOST_HELD_OUT = 1000
 _CHUNK_ROWS = 1024
 
@@ -243,6 +244,10 @@ def fit_meaning(
             f"{len(distinct):,} different texts are too few for {dimensions} dimensions; give at "
             f"least {dimensions:,}, better 100,000."
         )
+    counts = piece_counts(pieces, distinct, known.max_tokens)
+    if pieces.n_pieces > _MOST_PIECES:
+        occurring = np.unique(counts.indices)
+        pieces, counts = pieces.only(occurring), counts[:, occurring]
     kept = None if cache is None else VectorCache(cache, known.name)
     targets = _unit_vectors(known, distinct, kept, partial(progress, "encoding texts"))
     if dimensions > targets.shape[1]:
@@ -251,18 +256,14 @@ def fit_meaning(
             f"{targets.shape[1]}; it must not be larger."
         )
     alone = _unit_vectors(known, pieces.texts(), kept, partial(progress, "encoding word pieces"))
-    counts = piece_counts(pieces, distinct, known.max_tokens)
-    table = fit_table(
-        counts, targets, sif_start(alone, counts, (settings or FitSettings()).sif),
-        settings or FitSettings(), progress,
-    )  # fmt: skip
     # The projection is stored as float16 where that is exact: half the bytes, and the error of
     # 2^-11 is far below that of coordinates in int8.
     projection = principal_directions(targets, dimensions).astype(np.float16).astype(np.float32)
+    chosen = settings or FitSettings()
+    start = sif_start(_of_length_1(alone @ projection), counts, chosen.sif)
+    table = fit_table(counts, _of_length_1(targets @ projection), start, chosen, progress)
     return MeaningSpace(
-        known.name,
-        projection=projection,
-        table=QueryTable.quantized(table @ projection, pieces),
+        known.name, projection=projection, table=QueryTable.quantized(table, pieces)
     )
 
 
@@ -338,7 +339,8 @@ def measure_prediction(
     counts = piece_counts(table.pieces, distinct, known.max_tokens)
     sums = counts.astype(np.float64) @ table.coordinates(np.arange(len(table)))
     kept = None if cache is None else VectorCache(cache, known.name)
-    vectors = encode_texts(known, distinct, cache=kept) if distinct else np.zeros((0, 0))
+    prompt = Prompts.of_model(known).query
+    vectors = encode_texts(known, distinct, cache=kept, prompt=prompt)
     usable = sums.any(axis=1)
     n_texts = int(usable.sum())
     if n_texts < 2:
@@ -483,12 +485,16 @@ class _Adam:
 def principal_directions(vectors: _Floats, dimensions: int) -> NDArray[np.float64]:
     """Return the directions of greatest second moment, (n_components, dimensions).
 
-    The vectors are not centred, which keeps cosines. The largest component of each direction is
-    positive.
+    The vectors are not centred, which keeps cosines, unless most of their squares is that of their
+    mean, as of encoders whose cosines are all above .5: then the first direction, which says
+    nothing of a text, is left out, as by Mu and Viswanath 2018, "All-but-the-Top". The largest
+    component of each direction is positive.
     """
     wide = vectors.astype(np.float64)
     _, directions = np.linalg.eigh(wide.T @ wide)
-    chosen = directions[:, ::-1][:, :dimensions]
+    shared = 2.0 * np.square(wide.mean(axis=0)).sum() * len(wide) > np.square(wide).sum()
+    first = min(int(shared), wide.shape[1] - dimensions)
+    chosen = directions[:, ::-1][:, first : first + dimensions]
     largest = np.take_along_axis(chosen, np.abs(chosen).argmax(axis=0)[np.newaxis], axis=0)
     directed: NDArray[np.float64] = chosen * np.sign(largest)
     return directed
@@ -497,7 +503,12 @@ def principal_directions(vectors: _Floats, dimensions: int) -> NDArray[np.float6
 def _unit_vectors(
     encoder: NamedEncoder, texts: list[str], cache: VectorCache | None, progress: Progress
 ) -> _Floats:
-    """Return the encoder's vectors of texts, of length 1; zeros for blank texts."""
-    vectors = encode_texts(encoder, texts, cache=cache, progress=progress)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    return vectors
+    """Return the encoder's vectors of texts as queries, of length 1; zeros for blank texts."""
+    prompt = Prompts.of_model(encoder).query
+    return _of_length_1(encode_texts(encoder, texts, cache=cache, progress=progress, prompt=prompt))
+
+
+def _of_length_1(rows: _Floats) -> _Floats:
+    """Return rows of length 1, and zeros for zeros."""
+    unit: _Floats = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return unit

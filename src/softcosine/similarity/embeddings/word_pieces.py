@@ -162,6 +162,10 @@ class WordPieces:
         except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as e:
             raise InvalidInputError(f"not a readable tokenizer: {e!r:.200}") from None
 
+    def only(self, numbers: NDArray[np.integer[Any]]) -> WordPieces:
+        """Return some of the pieces, which get the numbers from 0 on."""
+        return WordPieces([self._tokens[number] for number in numbers], **self.settings())
+
     @property
     def n_pieces(self) -> int:
         """Number of tokens."""
