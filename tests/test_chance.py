@@ -14,7 +14,7 @@ import softcosine as sc
 from softcosine.encoders.loading import MINILM, MULTILINGUAL
 from softcosine.index.writer import pending_commit
 from softcosine.space.chance import above_chance, mean_cosine, slope_of
-from toy_encoder import ToyEncoder, toy_space
+from toy_encoder import DIMENSIONS, ToyEncoder, toy_space
 
 WORDS = ("flat", "tyre", "moon", "tea", "green", "wheel", "red", "night", "car", "road")
 TEXTS = [
@@ -107,3 +107,11 @@ def test_an_index_of_before_keeps_its_cosines(tmp_path):
         writer.commit(refresh=True)
     assert mean(index) is None
     assert index.epoch != made().epoch
+
+
+def test_the_usual_mean_of_few_documents_is_that_of_their_space():
+    encoder = ToyEncoder(MULTILINGUAL)
+    of_table = toy_space([*WORDS], encoder=MULTILINGUAL)  # without what all vectors share
+    for space, mean in ((of_table, 0.15), (DIMENSIONS, 0.82)):
+        index = sc.SoftIndex.from_texts(TEXTS[:3], encoder=encoder, meaning_space=space)
+        assert index.snapshot.settings.mean_cosine == mean

@@ -521,6 +521,11 @@ def test_results_of_an_encoder_of_unknown_dimensions_are_checked(result, message
     assert message in str(raised.value)
 
 
+def test_a_package_without_a_query_table_is_named():
+    with pytest.raises(InvalidInputError, match="no query table of the encoder 'toy' is installed"):
+        made(["green tea"], meaning_space="static")
+
+
 def test_similar_documents_by_words_and_meaning():
     index = made(["green tea", "green moon", "tea tea moon", "red wheel"])
     by_words = {hit.id: hit.score for hit in index.similar("0", meaning=0)}

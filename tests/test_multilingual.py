@@ -15,6 +15,7 @@ from conftest import need_multilingual
 
 need_multilingual()
 
+from softcosine import SoftIndex  # noqa: E402
 from softcosine.encoders.loading import MULTILINGUAL, load_encoder  # noqa: E402
 from softcosine.encoders.onnx_encoder import OnnxEncoder  # noqa: E402
 from softcosine.index.soft_index import SoftIndex  # noqa: E402
@@ -93,6 +94,7 @@ def test_a_long_text_is_cut(encoder: OnnxEncoder) -> None:
     assert encoder.encode([long]).tobytes() == encoder.encode([long[:30_000]]).tobytes()
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize(
     ("query", "text", "nearest"),
     [
@@ -137,3 +139,24 @@ def test_text_without_spaces_is_cut_into_words(encoder: OnnxEncoder) -> None:
     assert cut("จักรยานรั่ว") == ["จักรยาน", "รั่ว"]
     for run in ("ㄅㄆㄇ", "\u0e31\u0e31", "𠮷野家", "កម្ពុជា", "မြန်မာ", "ລາວ"):
         assert "".join(cut(run)) == run
+=======
+def test_a_table_answers_without_the_encoder(tmp_path: Path) -> None:
+    texts = [
+        "Der Zug fährt um acht Uhr ab.",
+        "Die Suppe braucht mehr Salz.",
+        "Es regnet.",
+    ]
+    path = tmp_path / "my.index"
+    SoftIndex.from_texts(texts, encoder="multilingual", meaning_space="static").save(path)
+    opened = SoftIndex.open(path, encoder=None)
+    queries = {
+        "Wann kommt die Bahn": "0",
+        "поезд": "0",
+        "Das Essen schmeckt fad": "1",
+        "Wetter": "2",
+    }
+    for query, number in queries.items():
+        hits = opened.search(query, ask="static")
+        assert hits.plan.ask == "static"
+        assert hits[0].id == number, query
+>>>>>>> ea54262f (meaning_space="static": a query table of twelve languages for softcosine-multilingual)

@@ -132,7 +132,8 @@ MeaningSpace = Annotated[
     Path | None,
     flag(
         "--meaning-space FILE|N",
-        "Query table of the encoder, made by 'admin teach'; that of minilm is bundled. A number "
+        "Query table of the encoder, made by 'admin teach', or static for that of the package "
+        "softcosine-multilingual; that of minilm is bundled. A number "
         "keeps the first N components of vectors (Matryoshka encoders).",
     ),
 ]

@@ -162,6 +162,25 @@ def installed_encoder(
         raise InvalidInputError(problem.replace(".;", ";")) from error
 
 
+def query_table_of(name: str) -> Path:
+    """Return the file of the query table that the package of an encoder brings.
+
+    Raises
+    ------
+    InvalidInputError
+        If there is none.
+    """
+    light = LIGHT.get(name)
+    if light is not None and not _is_missing(light.packages[0]):
+        file: Path = import_module(light.packages[0]).folder() / "queries.npz"
+        if file.is_file():
+            return file
+    raise InvalidInputError(
+        f"no query table of the encoder {name!r} is installed; softcosine-multilingual has that of "
+        f"{MULTILINGUAL}, and softcosine admin teach makes one."
+    )
+
+
 def encode_function(model: object) -> Encode:
     """Return a callable itself, or the method ``encode`` of an object.
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from softcosine._progress import Report, silent
 from softcosine._validation import check_number, check_whole
 from softcosine.encoders.encoder import Prompts
-from softcosine.encoders.loading import LIGHT, MINILM, MULTILINGUAL
+from softcosine.encoders.loading import LIGHT, MINILM, MULTILINGUAL, query_table_of
 from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS, unit_vector
@@ -147,15 +147,18 @@ class IndexEncoder:
     def space(self, given: GivenSpace | None = None) -> MeaningSpace:
         """Return the given space or that of a file, or the encoder's: bundled, or its dimensions.
 
-        A number cuts the encoder's vectors to their first components. InvalidInputError if the
+        A number cuts the encoder's vectors to their first components, and ``"static"`` is the space
+        of the query table that the encoder's package brings. InvalidInputError if the
         space is of another encoder, or has too many dimensions.
         """
         from softcosine.encoders.encoding import encode_texts
-        from softcosine.space.meaning import MeaningSpace
+        from softcosine.space.meaning import STATIC, MeaningSpace
         from softcosine.space.meaning_file import bundled_meaning, load_meaning
 
         if self.encoder is None:
             raise InvalidInputError("an encoder of queries was given, and none of documents.")
+        if isinstance(given, str | Path) and str(given) == STATIC:
+            given = None if self.encoder.name == MINILM else query_table_of(self.encoder.name)
         if isinstance(given, MeaningSpace | str | Path):
             space = given if isinstance(given, MeaningSpace) else load_meaning(given)
             if space.encoder != self.encoder.name:

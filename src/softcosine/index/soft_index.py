@@ -362,9 +362,10 @@ class SoftIndex(Searchable):
             File of encoded texts, so that no text is encoded twice.
         meaning_space : MeaningSpace, path or int, optional
             Projection and query table of the encoder, as `fit_meaning` and ``softcosine admin
-            teach`` make them; those of ``"minilm"`` are bundled. With ``"static"``, the
-            query table to use. A number N keeps the first N components of the encoder's vectors,
-            for encoders trained for that (Matryoshka).
+            teach`` make them; those of ``"minilm"`` are bundled, and ``"static"`` are those of
+            the package softcosine-multilingual. With the encoder ``"static"``, the query table to
+            use. A number N keeps the first N components of the encoder's vectors, for encoders
+            trained for that (Matryoshka).
         meaning : float, or mapping of rankings to float, optional
             Weight of the cosine in a score; by default 50 for BM25, 1 for soft_cosine, and with
             ``"static"`` 10 and 0.5.

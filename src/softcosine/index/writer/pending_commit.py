@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._progress import Report, silent
+from softcosine.encoders.loading import MINILM
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.defaults import AUTOMATIC_WEIGHTS, MEANING_WEIGHTS
 from softcosine.index.directory.directory import DirectoryWriter
@@ -648,7 +649,9 @@ class PendingCommit:
         older = written.mean_cosine is None and not (written.statistics is None or new_meaning)
         if counts_pieces and self._meaning is not None and not (self._meaning.static or older):
             sampled = self._sampled(entries) if sample is None else sample.vectors
-            mean = mean_cosine(sampled, self._meaning.encoder)
+            # A table's space leaves out what the vectors of its encoder share.
+            usual = self._meaning.encoder == MINILM or self._meaning.table is None
+            mean = mean_cosine(sampled, self._meaning.encoder if usual else "")
             written = replace(written, mean_cosine=mean)
         snapshot = Snapshot(
             written, tuple(entries), space.S, space.source, statistics,
