@@ -94,7 +94,6 @@ def test_a_long_text_is_cut(encoder: OnnxEncoder) -> None:
     assert encoder.encode([long]).tobytes() == encoder.encode([long[:30_000]]).tobytes()
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize(
     ("query", "text", "nearest"),
     [
@@ -139,7 +138,8 @@ def test_text_without_spaces_is_cut_into_words(encoder: OnnxEncoder) -> None:
     assert cut("จักรยานรั่ว") == ["จักรยาน", "รั่ว"]
     for run in ("ㄅㄆㄇ", "\u0e31\u0e31", "𠮷野家", "កម្ពុជា", "မြန်မာ", "ລາວ"):
         assert "".join(cut(run)) == run
-=======
+
+
 def test_a_table_answers_without_the_encoder(tmp_path: Path) -> None:
     texts = [
         "Der Zug fährt um acht Uhr ab.",
@@ -159,4 +159,3 @@ def test_a_table_answers_without_the_encoder(tmp_path: Path) -> None:
         hits = opened.search(query, ask="static")
         assert hits.plan.ask == "static"
         assert hits[0].id == number, query
->>>>>>> ea54262f (meaning_space="static": a query table of twelve languages for softcosine-multilingual)
