@@ -42,9 +42,9 @@ def teach_queries(
       softcosine search faq.index "bicycle tire repair" --ask static
 
     The encoder reads every text once, and every word piece of its tokenizer (WordPiece, BPE or
-    Unigram). Then vectors of the pieces are fitted so that their sums approximate the vectors of
-    the texts. Some 100,000 sentences of broad text in the language of the queries suffice. For
-    minilm, a table is bundled.
+    Unigram); of more than 65,536, those of the texts. Then vectors of the pieces are fitted so that
+    their sums approximate the vectors of the texts. Some 100,000 sentences of broad text in the language of the queries suffice. For
+    minilm and multilingual there are tables.
 
     --encoder-cache keeps encoded texts, so that an interrupted run continues where it was. The
     fit takes about half a minute per 100,000 texts and epoch on two cores, and memory for all

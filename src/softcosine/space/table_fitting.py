@@ -220,7 +220,7 @@ def fit_meaning(
         At least as many as dimensions.
     dimensions : int, default 256
         Even, at most those of the encoder: the directions of greatest second moment of the texts'
-        vectors.
+        vectors, see `principal_directions`.
     settings : FitSettings, optional
     cache : path, optional
         A `VectorCache` of encoded texts and pieces: an interrupted fit continues with them.
