@@ -43,8 +43,8 @@ def teach_queries(
 
     The encoder reads every text once, and every word piece of its tokenizer (WordPiece, BPE or
     Unigram); of more than 65,536, those of the texts. Then vectors of the pieces are fitted so that
-    their sums approximate the vectors of the texts. Some 100,000 sentences of broad text in the language of the queries suffice. For
-    minilm and multilingual there are tables.
+    their sums approximate the vectors of the texts. Some 100,000 sentences of broad text in the
+    language of the queries suffice. For minilm and multilingual there are tables.
 
     --encoder-cache keeps encoded texts, so that an interrupted run continues where it was. The
     fit takes about half a minute per 100,000 texts and epoch on two cores, and memory for all
