@@ -15,7 +15,6 @@ from conftest import need_multilingual
 
 need_multilingual()
 
-from softcosine import SoftIndex  # noqa: E402
 from softcosine.encoders.loading import MULTILINGUAL, load_encoder  # noqa: E402
 from softcosine.encoders.onnx_encoder import OnnxEncoder  # noqa: E402
 from softcosine.index.soft_index import SoftIndex  # noqa: E402
