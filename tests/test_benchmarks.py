@@ -375,14 +375,14 @@ def test_multilingual(benchmark, monkeypatch, tmp_path):
     ]  # fmt: skip
     for number, query in enumerate(described):
         (tmp_path / f"{number}.page").write_text(page.format(query, f"wort{number} " * 40))
-    found = script.judged("toy", script.pages(tmp_path), original=[("6.page", "How to", "")])
+    found = script.judged("toy", "German", script.pages(tmp_path), [("6.page", "How to", "")])
     assert found.documents.ids == ("0.page", "1.page", "4.page", "5.page", "6.page")
     assert set(found.queries.texts) == {"Wie man Bilder malt", "Wie man Briefe schreibt"}
     monkeypatch.setattr(script, "N_DOCUMENTS", 3)
     same = [("1.page", described[1], "")]  # not translated
-    found = script.judged("toy", script.pages(tmp_path), original=same)
+    found = script.judged("toy", "German", script.pages(tmp_path), same)
     assert found.documents.ids == ("0.page", "5.page", "6.page")
-    assert found.qrels == {id: {id: 1.0} for id in ("5.page", "6.page")}
+    assert found.qrels == {id: {id: 1.0} for id in found.documents.ids}
     values = {script.BOTH: np.array([1.0, 0.6]), script.WORDS: np.array([0.5, 0.5])}
     assert script.gain([values]) == "+60.0 [+20.0, +100.0]"
 
