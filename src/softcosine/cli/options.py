@@ -73,8 +73,8 @@ Language = Annotated[
     str | None,
     flag(
         "--language LANGUAGE",
-        "Language of the texts, such as german, or none; sets the stemmer, the segmenter and the "
-        "word vectors [detected].",
+        "Language of the texts, such as german, or several, as english+german, or none; sets the "
+        "stemmer, the segmenter and the word vectors [detected].",
         "text.analyzer:languages",
         "none",
     ),

@@ -22,6 +22,7 @@ from softcosine.encoders.loading import LIGHT, MINILM, MULTILINGUAL, query_table
 from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS, unit_vector
+from softcosine.text.language import names_of
 
 if TYPE_CHECKING:
     from softcosine.encoders.encoder import GivenEncoder, NamedEncoder
@@ -308,28 +309,22 @@ def automatic_encoder(
 
     Without it, English texts have the bundled table, and others words alone.
     """
-    from softcosine.index.language import other_languages
-
-    few, n_bytes = list[str](), 0
-    most_texts, most_bytes = map(max, zip(*FEW.values(), strict=True))
-    for text in texts if n_texts <= most_texts else ():
-        few.append(text)
-        n_bytes += len(text.encode("utf-8", "surrogatepass"))
-        if n_bytes > most_bytes:
-            return None
-    names = [MULTILINGUAL] * (language != "english" or bool(other_languages(few, language)))
-    names += [MINILM] * (language == "english")
-    name = next((name for name in names if light_encoder(name) is not None), None)
-    if name is None or n_texts > FEW[name][0] or n_bytes > FEW[name][1]:
+    name = MINILM if language == "english" else MULTILINGUAL
+    encoder, (most_texts, n_bytes) = light_encoder(name), FEW[name]
+    if encoder is None or n_texts > most_texts:
         return None
-    return light_encoder(name)
+    for text in texts:
+        n_bytes -= len(text.encode("utf-8", "surrogatepass"))
+        if n_bytes < 0:
+            return None
+    return encoder
 
 
 def how_to_add(language: str | None) -> str:
     """Return how texts that rank by words alone are searched by meaning; empty for English."""
     if language == "english":
         return ""
-    named = f"{language.title()}: " if language not in (None, "none") else ""
+    named = "" if language in (None, "none") else f"{names_of(language)}: "
     if light_encoder(MULTILINGUAL) is None:
         told = "install softcosine-multilingual to search by meaning."
     else:

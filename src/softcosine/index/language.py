@@ -12,9 +12,9 @@ from softcosine.similarity.default import MIN_ENGLISH
 from softcosine.similarity.embeddings.english import english_share
 from softcosine.text.analyzer import Analyzer, checked_analyzer, languages
 from softcosine.text.corpus import AnalyzedTexts, analyze
-from softcosine.text.language import detect_language
+from softcosine.text.language import detect_language, names_of
 from softcosine.text.segmenters import SEGMENTERS
-from softcosine.text.stop_words import stop_word_lists
+from softcosine.text.stop_words import stop_words_of
 
 _TEXTS = 100  # looked at for other languages, each alone
 
@@ -28,7 +28,8 @@ class AnalyzedInLanguage:
     texts : AnalyzedTexts
     analyzer : Analyzer
     language : str
-        ``"none"`` if no language was detected or language rules are disabled.
+        ``"none"`` if no language was detected or language rules are disabled; several have ``+``
+        between.
     note : str
         The detected language; empty if nothing was detected.
     """
@@ -47,7 +48,10 @@ def check_language(language: object, analyzer: Analyzer | None = None) -> str:
     InvalidInputError
         If the language is unknown, or `analyzer` is not an Analyzer.
     """
-    check_choice("language", language, ("auto", "none", *languages()))
+    names = language.split("+") if isinstance(language, str) else [language]
+    alone = ("auto", "none") if len(names) == 1 else ()
+    for name in names:
+        check_choice("language", name, (*alone, *languages()))
     if analyzer is not None:
         checked_analyzer(analyzer)
     return str(language)
@@ -69,7 +73,7 @@ def analyze_in_language(
     ----------
     texts : sequence of str, or of token lists
     language : str
-        ``"auto"`` to detect it; ``"none"``; or one of `languages`.
+        ``"auto"`` to detect it; ``"none"``; or one of `languages`, or several with ``+`` between.
     analyzer : Analyzer, optional
         Replaces the rules of the language.
     phrases : iterable of str
@@ -88,12 +92,13 @@ def analyze_in_language(
     """
     check_language(language, analyzer)
     own = {} if rules is None else rules
-    name, analyzed = language, None
-    if language != "auto":
-        chosen = (analyzer or Analyzer.for_language(language, **own)).with_phrases(phrases)
-        note = _hint(language, chosen)
+    sample, analyzed = texts[:n_deciding], None
+    found = _told(sample) if language == "auto" and analyzer is None else Counter[str]()
+    name = _several(found) or language
+    if name != "auto":
+        chosen = (analyzer or Analyzer.for_language(name, **own)).with_phrases(phrases)
+        note = language_note(name, chosen) if found else _hint(name, chosen)
     else:
-        sample = texts[:n_deciding]
         detected = detect_language(sample)
         name = detected.name or "none"
         first = "english" if detected.maybe_english else name
@@ -104,7 +109,7 @@ def analyze_in_language(
                 name = "english"
             elif analyzer is None:
                 chosen, analyzed = Analyzer(**own).with_phrases(phrases), None
-        note = language_note(name, chosen) + _others(sample, name) if analyzer is None else ""
+        note = language_note(name, chosen) + _others(found, name) if analyzer is None else ""
     if analyzed is None or analyzed.n_docs < len(texts):
         analyzed = analyze(texts, chosen, **settings)
     if language == "auto" and not len(analyzed.vocabulary):
@@ -123,29 +128,41 @@ def language_note(language: str, rules: Analyzer) -> str:
     told = " and ".join(done) or "not stemmed"
     if rules.stop_words:
         told += ", stop words left out"
-    elif language in stop_word_lists():
+    elif stop_words_of(language):
         told += ", stop words ignored in questions"
-    return f"This looks like {language.title()}: {told}." + (f" {hint}" if hint else "")
+    return f"This looks like {names_of(language)}: {told}." + (f" {hint}" if hint else "")
 
 
-def other_languages(texts: Sequence[Any], language: str | None) -> list[str]:
-    """Return the other languages that a tenth of the texts look like."""
-    if language in (None, "none"):
-        return []
+def _told(texts: Sequence[Any]) -> Counter[str]:
+    """Return how many of some texts look like each language, ``""`` for those that do not."""
     some = texts[:: len(texts) // _TEXTS or 1][:_TEXTS]
-    found = Counter(detect_language([text]).name for text in some)
-    least = max(2, len(some) / 10)
-    return sorted(name for name, n in found.items() if name not in (None, language) and n >= least)
+    return Counter(detect_language([text]).name or "" for text in some)
 
 
-def _others(texts: Sequence[Any], language: str) -> str:
-    """Return a note on other languages."""
-    others = [name.title() for name in other_languages(texts, language)]
+def _several(found: Counter[str]) -> str:
+    """Return the languages in Latin script that a fifth of texts are in, if there are several.
+
+    Only their stemmers are at odds; docs/decisions.md.
+    """
+    least = max(2, (found.total() - found[""]) / 5, found.total() / 20)
+    names = sorted(name for name, n in found.items() if n >= least)
+    latin = [name for name in names if any(map(str.isascii, stop_words_of(name)))]
+    return "+".join(latin) if len(latin) > 1 else ""
+
+
+def _others(found: Counter[str], language: str) -> str:
+    """Return a note on other languages, if a tenth of the texts look like one of them."""
+    if language == "none":
+        return ""
+    least = max(2, found.total() / 10)
+    others = [
+        name.title() for name, n in found.items() if name not in ("", language) and n >= least
+    ]
     if not others:
         return ""
     return (
-        f" Some texts look like {' and '.join(others)}, and one index has the rules of one "
-        "language: make an index for each."
+        f" Some texts look like {' and '.join(sorted(others))}, and one index has the rules of one "
+        "language: make an index for each, or name all (english+german)."
     )
 
 

@@ -137,6 +137,7 @@ class Analyzer:
         language : str
             One of `languages`, in lower case, or ``"none"``. It sets the stemmer, if Snowball has
             one, and the segmenter, if there is one and it is installed. It sets no stop words.
+            Several, as in ``"english+german"``, have no stemmer.
         **settings
             Further settings of the analyzer; they take precedence.
 
@@ -152,17 +153,17 @@ class Analyzer:
         >>> Analyzer.for_language("german", stop_words="german").terms("die Häuser und die Bäume")
         ['haus', 'baum']
         """
-        if language == "none":
-            return cls(**settings)
-        if language not in languages():
-            raise InvalidInputError(
-                f"there is no language {language!r}; choose one of {', '.join(languages())}, or "
-                "none."
-            )
+        names = [] if language == "none" else language.split("+")
+        for name in names:
+            if name not in languages():
+                raise InvalidInputError(
+                    f"there is no language {name!r}; choose one of {', '.join(languages())}, or "
+                    "none."
+                )
         stemmer = _STEMMED_AS.get(language, language)
         chosen = {
             "stemmer": stemmer if stemmer in stemmers() else None,
-            "segmenter": language if has_segmenter(language) else None,
+            "segmenter": next(filter(has_segmenter, names), None),
         }
         return cls(**{**chosen, **settings})
 

@@ -65,6 +65,11 @@ class DetectedLanguage:
     maybe_english: bool = False
 
 
+def names_of(language: str) -> str:
+    """Return the name of a language, or of several with ``+`` between, for messages."""
+    return " and ".join(language.title().replace("+", ", ").rsplit(", ", 1))
+
+
 def detect_language(texts: Sequence[Any]) -> DetectedLanguage:
     """Return the language of texts, assuming that all have the same.
 

@@ -38,3 +38,9 @@ def stop_word_lists() -> Mapping[str, frozenset[str]]:
             language, _, words = paragraph.partition(":")
             lists[language] = frozenset(words.split())
     return dict(sorted(lists.items()))
+
+
+def stop_words_of(language: str) -> frozenset[str]:
+    """Return the stop words of a language, or of several with ``+`` between; empty if unknown."""
+    lists = stop_word_lists()
+    return frozenset[str]().union(*(lists.get(name, ()) for name in language.split("+")))

@@ -295,10 +295,10 @@ class Snapshot:
 
     @cached_property
     def stop_words(self) -> frozenset[str]:
-        """The stop words of the language of the texts; empty if unknown."""
-        from softcosine.text.stop_words import stop_word_lists
+        """The stop words of the languages of the texts; empty if unknown."""
+        from softcosine.text.stop_words import stop_words_of
 
-        return stop_word_lists().get(self.settings.language or "", frozenset())
+        return stop_words_of(self.settings.language or "")
 
     @cached_property
     def synonyms(self) -> Mapping[str, Mapping[str, tuple[float, str]]]:

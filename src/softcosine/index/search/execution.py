@@ -42,7 +42,7 @@ from softcosine.index.search.highlights import (
     without_title,
 )
 from softcosine.index.search.matches import Group, Matches, count, why_none_passes
-from softcosine.index.search.meaning import FLOOR_OF_UNKNOWN, QueryMeaning
+from softcosine.index.search.meaning import FLOOR_OF_LANGUAGES, FLOOR_OF_UNKNOWN, QueryMeaning
 from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
 from softcosine.index.search.results import Hit, Hits
@@ -282,7 +282,11 @@ class Search:
             shown, limited, vectors, constraints, meaning, texts, corrected,
             unmatched_quote=quotes and has_unmatched_quote(clauses),
         )  # fmt: skip
-        if meaning is None or not ready.absent or any(one.outside for one in limited):
+        if meaning is None or not ready.absent or not any(one.unknown for one in limited):
+            return ready
+        if self.encoding is not None and self.encoding.knows_words(texts):
+            return replace(ready, meaning=replace(meaning, floor=FLOOR_OF_LANGUAGES))
+        if any(one.outside for one in limited):
             return ready
         return replace(ready, meaning=replace(meaning, floor=FLOOR_OF_UNKNOWN))
 

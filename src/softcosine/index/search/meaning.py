@@ -36,6 +36,9 @@ from softcosine.space.chance import above_chance, slope_of
 FLOOR = 0.2
 # The same for a query of unknown words alone; docs/benchmarks/unknown_words.md.
 FLOOR_OF_UNKNOWN = 0.4
+# The same if an encoder of several languages may know them: cosines of a question and an answer
+# in two languages are less than those in one.
+FLOOR_OF_LANGUAGES = 0.1
 _FEW = 1 << 17  # documents that one thread compares with a query before another has started
 _AHEAD = 4  # segments for each thread whose cosines are computed before they are used
 

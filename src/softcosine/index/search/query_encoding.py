@@ -82,6 +82,13 @@ class QueryEncoding:
             unit = both / (math.sqrt(math.fsum(both * both)) or 1.0)
         return QueryMeaning(unit, self.weight) if unit.any() else None
 
+    def knows_words(self, clauses: Clauses) -> bool:
+        """Whether an encoder of several languages may know the words that no document has."""
+        if self.encoder is None or self.ask == "static":
+            return False
+        knows = getattr(self.encoder.of_queries, "knows_words", None)
+        return knows is not None and bool(knows(" ".join(text for text, _ in clauses)))
+
     def meaning_of_document(self, number: int) -> QueryMeaning | None:
         """Return the meaning of a document of the index as a query; None if it has none."""
         unit = self.searcher.unit(number)
