@@ -579,8 +579,61 @@ def test_installed_segmenters_know_words(language, text, words, tmp_path, monkey
 def test_texts_in_another_language_are_named() -> None:
     english = [f"the tea is in the pot and it is hot {number}" for number in range(20)]
     assert "Some texts" not in sc.SoftIndex.from_texts([*english, *GERMAN[:1]]).note
-    note = sc.SoftIndex.from_texts([*english, *GERMAN * 3]).note
+    note = sc.SoftIndex.from_texts([*english, *GERMAN]).note
     assert "Some texts look like German, and one index has the rules of one language" in note
+
+
+ENGLISH = [
+    "The dog sleeps in the garden and the cat hunts for a mouse",
+    "The houses are on the hill, and the house at the lake is old",
+    "How can I change my password if I have forgotten it?",
+]
+MIXED = [*ENGLISH, *GERMAN]
+
+
+def test_texts_in_several_languages_are_not_stemmed_and_have_all_stop_words(tmp_path) -> None:
+    index = sc.SoftIndex.create(tmp_path / "x")
+    with index.writer() as writer:
+        for number, text in enumerate(MIXED):
+            writer.add(str(number), text)
+    for one in (index, sc.SoftIndex.open(tmp_path / "x"), sc.SoftIndex.from_texts(MIXED)):
+        assert one.language == "english+german"
+        assert one.analyzer == Analyzer()
+        assert one.note.endswith(
+            "This looks like English and German: not stemmed, stop words ignored in questions."
+        )
+        queries = ["what is the password", "wie kann ich mein passwort", "dog und katze"]
+        plain = ["password", "passwort", "dog katze"]
+        hits = [[(hit.id, hit.score) for hit in one.search(query)] for query in queries]
+        assert hits == [[(hit.id, hit.score) for hit in one.search(query)] for query in plain]
+        assert [own[0][0] for own in hits[:2]] == ["2", "5"]
+        assert one.search_batch(queries) == [one.search(query) for query in queries]
+    named = sc.SoftIndex.from_texts(MIXED, language="english+german")
+    assert named.search("what is the password") == index.search("what is the password")
+    tokens = sc.SoftIndex.from_texts([text.split() for text in MIXED])
+    assert tokens.language == "english+german"
+
+
+def test_shares_of_texts_decide_how_many_languages_there_are() -> None:
+    for texts, language in (
+        ([*ENGLISH * 9, *GERMAN], "english"),  # a tenth
+        ([*ENGLISH * 3, *GERMAN], "english+german"),  # a quarter
+        ([*MIXED * 2, *["usb cable"] * 28], "english+german"),  # most are too short to tell
+        ([*ENGLISH, "Как я могу изменить пароль, если я его не помню"] * 2, "russian"),
+        ([*ENGLISH, *CHINESE * 5], "chinese"),  # other scripts have no stems at odds
+    ):
+        assert sc.SoftIndex.from_texts(texts, encoder=None).language == language
+
+
+@pytest.mark.parametrize("language", ["english+klingon", "auto+german", "none+german", "german+"])
+def test_each_of_several_languages_must_be_one(language: str) -> None:
+    with pytest.raises(InvalidInputError, match="it must be one of afrikaans, "):
+        sc.SoftIndex.from_texts(MIXED, language=language)
+
+
+def test_of_several_languages_the_segmenter_counts() -> None:
+    several, alone = map(Analyzer.for_language, ("english+chinese", "chinese"))
+    assert several == alone
 
 
 KOREAN = [

@@ -158,3 +158,26 @@ def test_a_table_answers_without_the_encoder(tmp_path: Path) -> None:
         hits = opened.search(query, ask="static")
         assert hits.plan.ask == "static"
         assert hits[0].id == number, query
+
+
+def test_a_question_in_one_language_finds_a_document_in_another() -> None:
+    index = SoftIndex.from_texts(SENTENCES["en"], encoder="multilingual")
+    assert index.language == "english"
+    for language, texts in SENTENCES.items():
+        places = [index.search(text, k=3).ids for text in texts]
+        right = sum(str(number) in ids for number, ids in enumerate(places))
+        assert right >= 0.9 * N, language
+
+
+def test_words_of_another_language_are_known_and_random_letters_are_not(
+    encoder: OnnxEncoder,
+) -> None:
+    words = ["Festplatte voll", "disk plný", "磁盘已满", "диск полон", "pneu crevé"]
+    assert all(map(encoder.knows_words, words))
+    assert not any(map(encoder.knows_words, ["qwzrx bzzt", "asdf jkl", "hwkrl zorgplax", "\ud800"]))
+    texts = ["How to replace a full hard disk", "Mend a flat tyre", "Bake bread with rye flour"]
+    index = SoftIndex.from_texts(texts, encoder="multilingual")
+    for query, place in (("Festplatte austauschen", "0"), ("Reifen flicken", "1")):
+        assert index.search(query).ids[:1] == [place]
+        assert index.search_batch([query]) == [index.search(query)]
+    assert index.search("qwzrx bzzt").ids == []

@@ -123,8 +123,8 @@ class SoftIndex(Searchable):
         language : str
             ``"auto"`` detects the language and reports it in `note`; ``"none"`` disables language
             rules; otherwise one of the `languages` of `Analyzer.for_language`, such as
-            ``"german"``. Selects the stemmer and segmenter, unless you pass an `analyzer`. English
-            also selects the bundled vectors and antonyms.
+            ``"german"``, or several: ``"english+german"``. Selects the stemmer and segmenter,
+            unless you pass an `analyzer`. English also selects the bundled vectors and antonyms.
         weighting : Weighting, optional
             ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 uses only
             k1 and b.
