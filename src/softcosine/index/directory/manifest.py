@@ -80,8 +80,8 @@ class IndexSettings:
     plain : bool
         Whether S = I; new terms are then similar only to themselves.
     language : str or None
-        Of the texts; ``"none"`` if no language applies, None until the first documents determine
-        it.
+        Of the texts, several with ``+`` between; ``"none"`` if no language applies, None until the
+        first documents determine it.
     min_df, max_df : int or float
         Terms of the next commit with words that are in fewer, or in more, of its documents are left
         out; 1 and 1.0 after it.
