@@ -21,8 +21,9 @@ _STOP = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4\u17d
 _QUOTE = "\u300d\u300f\uff09\u201d"  # and closing brackets
 # In Thai and Lao a space is between sentences.
 _THAI = "\u0e01-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ece"
+_ASCII_END = re.compile(r"\n+|(?<=[.!?])\s+")  # faster
 _SENTENCE_END = re.compile(
-    rf"\n+|(?<=[.!?])\s+|(?:(?<=[{_STOP}])|(?<=[{_STOP}][{_QUOTE}]))(?![{_STOP}{_QUOTE}])\s*"
+    rf"{_ASCII_END.pattern}|(?:(?<=[{_STOP}])|(?<=[{_STOP}][{_QUOTE}]))(?![{_STOP}{_QUOTE}])\s*"
     rf"|(?<=[{_THAI}])\s+(?=[{_THAI}])"
 )
 _MOST_SENTENCES, _MOST_READ = 200, 1 << 15  # of a text, whose meaning is compared
@@ -113,7 +114,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _sentences(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
-    for end in _SENTENCE_END.finditer(text, start):
+    pattern = _ASCII_END if text.isascii() else _SENTENCE_END
+    for end in pattern.finditer(text, start):
         yield start, end.start()
         start = end.end()
     if start < len(text) or not text:
