@@ -15,8 +15,10 @@ from softcosine.encoders.encoder import Prompts
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems import from_spec, named
+from softcosine.evaluate.systems.sentence_model import SentenceModel
 from softcosine.evaluate.systems.sentence_model import _Record as Record
 from softcosine.index.soft_index import SoftIndex
+from toy_encoder import ToyEncoder
 
 TEXTS = ["tea", "a flat tyre", " ", "tea", "hot tea"]
 DOCUMENTS = Documents.of(TEXTS)
@@ -191,3 +193,15 @@ def test_minilm_knows_what_means_the_same():
     )
     assert fitted.ranked(Documents.of(["bicycle repair"]), k=1).numbers.tolist() == [[0]]
     assert fitted.note.startswith("all-MiniLM-L6-v2: ")
+
+
+class Polyglot(ToyEncoder):
+    def knows_words(self, text: str) -> bool:
+        return "moin" in text
+
+
+def test_a_model_says_which_words_it_knows():
+    known = SentenceModel("toy", lambda: Polyglot().encode, cache=None)
+    assert known.knows_words("moin moin")
+    assert not known.knows_words("qwzrx")
+    assert not SentenceModel("toy", lambda: ToyEncoder().encode, cache=None).knows_words("moin")

@@ -68,6 +68,11 @@ class SentenceModel:
         """What the model wants before a text; loads the model."""
         return Prompts.of_model(getattr(self._loaded(), "__self__", None))
 
+    def knows_words(self, text: str) -> bool:
+        """Whether the model may know the words of a text (see `OnnxEncoder`); loads the model."""
+        knows = getattr(getattr(self._loaded(), "__self__", None), "knows_words", None)
+        return knows is not None and bool(knows(text))
+
     def vectors(self, texts: Sequence[str], prompt: str = "") -> NDArray[np.float64]:
         """Return vectors of unit length, (n_texts, dimensions); zero for blank texts."""
         texts = [prompt + text if text.strip() else text for text in texts]
