@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import html
-import json
 import os
 import random
 import re
@@ -16,6 +15,15 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from meaning_texts import (
+    BLOCK,
+    NO_TEXT,
+    Words,
+    forbidden,
+    runs_of,
+    texts_of_records,
+    words_of,
+)
 from softcosine.encoders.loading import load_encoder
 from softcosine.space.meaning_file import save_meaning
 from softcosine.space.table_fitting import FitSettings, fit_meaning, measure_prediction, split_texts
@@ -37,20 +45,10 @@ PACKAGES = {
 }  # fmt: skip
 _REGIONS = {("pt", "libreoffice-help-{}"): "pt-br", ("pt", "debian-edu-doc-{}"): "pt-br"}
 _CHARSETS = {"cs": "latin-2", "pl": "latin-2", "ru": "koi8-r"}  # of fortunes not in UTF-8
-_RUN = 8  # words
 _MOST = 150_000  # texts of a source
-_WORD = re.compile(r"\w+")
 _ENGLISH = re.compile(r" (the|and|with|this) ", re.I)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n\s*\n")
-_BLOCK = re.compile(
-    r"<(p|dd|dt|li|h1|h2|h3|h4|td)\b[^>]*>(.*?)"
-    r"(?=</\1>|<(?:p|dd|dt|li|h[1-4]|td|ul|ol|dl|pre|table|div)\b)",
-    re.S | re.I,
-)
-_NO_TEXT = re.compile(r"<(script|style|pre|nav|head)\b.*?</\1>", re.S | re.I)
 _ROFF = re.compile(r"\\f.|\\-|\\&|\\\(..|\\s[+-]?\d")
-
-_Words = tuple[str, ...]
 
 
 def main() -> None:
@@ -79,22 +77,23 @@ def main() -> None:
 
 def collect(packages: Path, translations: Path, evaluation: Path | None) -> list[str]:
     """Return texts of all languages, from all sources of a language in turn."""
-    runs, whole = (set(), set()) if evaluation is None else _forbidden(evaluation)
+    questions = [] if evaluation is None else evaluation.glob("questions/*/*.jsonl.gz")
+    runs, whole = forbidden(texts_of_records(questions))
     rng = random.Random(0)
     texts: list[str] = []
     print("| language | texts | left out | sources |\n|---|---|---|---|")
     for language, most in LANGUAGES.items():
-        seen: set[_Words] = set()
+        seen: set[Words] = set()
         n_left_out = 0
         sources: dict[str, tuple[int, list[str]]] = {}
         for name, weight, sentences in _sources(packages, translations, language):
             usable: list[str] = []
             for sentence in sentences:
-                words = _words(sentence)
+                words = words_of(sentence)
                 if words in seen or (language != "en" and _ENGLISH.search(sentence)):
                     continue
                 seen.add(words)
-                if words in whole or not runs.isdisjoint(_runs(words)):
+                if words in whole or not runs.isdisjoint(runs_of(words)):
                     n_left_out += 1
                 else:
                     usable.append(sentence)
@@ -136,28 +135,6 @@ def _sources(
                 yield name, weight, _of_fortunes(folder, _CHARSETS.get(language, "latin-1"))
 
 
-def _words(text: str) -> _Words:
-    return tuple(_WORD.findall(text.lower()))
-
-
-def _runs(words: _Words) -> set[int]:
-    return {hash(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)}
-
-
-def _forbidden(data: Path) -> tuple[set[int], set[_Words]]:
-    """Return the runs of words of the collections of questions, and their queries as a whole."""
-    runs: set[int] = set()
-    whole: set[_Words] = set()
-    for path in sorted(data.glob("questions/*/*.jsonl.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            for record in map(json.loads, lines):
-                words = _words(f"{record.get('title') or ''} {record['text']}")
-                runs |= _runs(words)
-                if "queries" in path.name or len(words) < _RUN:
-                    whole.add(words)
-    return runs, whole
-
-
 def _sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a paragraph that are neither long nor code."""
     for sentence in _SENTENCE_END.split(text):
@@ -176,7 +153,7 @@ def _files(folder: Path, pattern: str) -> Iterator[Path]:
 
 def _of_html(folder: Path) -> Iterator[str]:
     for path in _files(folder, "*.html"):
-        for block in _BLOCK.finditer(_NO_TEXT.sub(" ", path.read_text("utf-8", "replace"))):
+        for block in BLOCK.finditer(NO_TEXT.sub(" ", path.read_text("utf-8", "replace"))):
             yield from _sentences(html.unescape(re.sub(r"<[^>]+>", "", block[2])))
 
 

@@ -12,7 +12,7 @@ import html
 import json
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,14 +21,14 @@ from wordnet_files import read_synsets
 RUN = 8  # words
 _WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])")
-_BLOCK = re.compile(
+BLOCK = re.compile(
     r"<(p|dd|dt|li|h1|h2|h3|h4|td)\b[^>]*>(.*?)"
     r"(?=</\1>|<(?:p|dd|dt|li|h[1-4]|td|ul|ol|dl|pre|table|div)\b)",
     re.S | re.I,
 )
-_NO_TEXT = re.compile(r"<(script|style|pre|nav|head)\b.*?</\1>", re.S | re.I)
+NO_TEXT = re.compile(r"<(script|style|pre|nav|head)\b.*?</\1>", re.S | re.I)
 
-_Words = tuple[str, ...]
+Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +73,18 @@ class Taken:
 def collect(folders: Folders, evaluation: Path | None, *, seed: int = 0) -> list[Taken]:
     """Return the sentences of all sources; no sentence occurs twice."""
     rng = random.Random(seed)
-    runs, whole = (set(), set()) if evaluation is None else _forbidden(evaluation)
-    seen: set[_Words] = set()
+    runs, whole = (set(), set()) if evaluation is None else forbidden(_evaluation_texts(evaluation))
+    seen: set[Words] = set()
     taken = []
     for source in SOURCES:
         usable: list[str] = []
         n_left_out = 0
         for sentence in source.sentences(folders):
-            words = _words(sentence)
+            words = words_of(sentence)
             if words in seen or not sentence.isprintable():
                 continue
             seen.add(words)
-            if words in whole or not runs.isdisjoint(_runs(words)):
+            if words in whole or not runs.isdisjoint(runs_of(words)):
                 n_left_out += 1
             elif sum(map(str.isascii, sentence)) >= 0.97 * len(sentence):
                 usable.append(sentence)
@@ -94,21 +94,23 @@ def collect(folders: Folders, evaluation: Path | None, *, seed: int = 0) -> list
     return taken
 
 
-def _words(text: str) -> _Words:
+def words_of(text: str) -> Words:
+    """Return the words of a text, in lower case."""
     return tuple(_WORD.findall(text.lower()))
 
 
-def _runs(words: _Words) -> set[int]:
+def runs_of(words: Words) -> set[int]:
+    """Return the hashes of all runs of words."""
     return {hash(words[i : i + RUN]) for i in range(len(words) - RUN + 1)}
 
 
-def _forbidden(data: Path) -> tuple[set[int], set[_Words]]:
-    """Return the runs of words of the evaluation collections, and their queries as a whole."""
+def forbidden(texts: Iterable[tuple[str, bool]]) -> tuple[set[int], set[Words]]:
+    """Return the runs of words of evaluation texts, and the queries among them as a whole."""
     runs: set[int] = set()
-    whole: set[_Words] = set()
-    for text, is_query in _evaluation_texts(data):
-        words = _words(text)
-        runs |= _runs(words)
+    whole: set[Words] = set()
+    for text, is_query in texts:
+        words = words_of(text)
+        runs |= runs_of(words)
         if is_query or len(words) < RUN:
             whole.add(words)
     return runs, whole
@@ -116,16 +118,21 @@ def _forbidden(data: Path) -> tuple[set[int], set[_Words]]:
 
 def _evaluation_texts(data: Path) -> Iterator[tuple[str, bool]]:
     collections = [*data.glob("questions/*/*.jsonl.gz"), *data.glob("retrieval/*/*.jsonl.gz")]
-    for path in sorted(collections):
-        for line in _lines(path):
-            record = json.loads(line)
-            yield f"{record.get('title') or ''} {record['text']}", "queries" in path.name
+    yield from texts_of_records(collections)
     for path in sorted(data.glob("sentences/*.tsv.gz")):
         for line in _lines(path):
             for cell in line.split("\t"):
                 yield cell, False
     for line in _lines(data / "semeval/forum_text.txt.gz"):
         yield line, False
+
+
+def texts_of_records(paths: Iterable[Path]) -> Iterator[tuple[str, bool]]:
+    """Yield the texts of files of records, and whether they are queries."""
+    for path in sorted(paths):
+        for line in _lines(path):
+            record = json.loads(line)
+            yield f"{record.get('title') or ''} {record['text']}", "queries" in path.name
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -160,7 +167,7 @@ def _of_html(folder: str, *skipped: str) -> Callable[[Folders], Iterator[str]]:
         for path, text in _files(folders.packages / folder, "*.html*"):
             if any(part in str(path.relative_to(folders.packages)) for part in skipped):
                 continue
-            for block in _BLOCK.finditer(_NO_TEXT.sub(" ", text)):
+            for block in BLOCK.finditer(NO_TEXT.sub(" ", text)):
                 plain = html.unescape(re.sub(r"<[^>]+>", "", block[2]))
                 yield from _sentences(plain.replace("\N{PILCROW SIGN}", ""))
 
