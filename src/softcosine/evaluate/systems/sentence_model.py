@@ -66,11 +66,11 @@ class SentenceModel:
     @property
     def prompts(self) -> Prompts:
         """What the model wants before a text; loads the model."""
-        return Prompts.of_model(getattr(self._loaded(), "__self__", None))
+        return Prompts.of_model(self._model)
 
     def knows_words(self, text: str) -> bool:
         """Whether the model may know the words of a text (see `OnnxEncoder`); loads the model."""
-        knows = getattr(getattr(self._loaded(), "__self__", None), "knows_words", None)
+        knows = getattr(self._model, "knows_words", None)
         return knows is not None and bool(knows(text))
 
     def vectors(self, texts: Sequence[str], prompt: str = "") -> NDArray[np.float64]:
@@ -109,6 +109,11 @@ class SentenceModel:
             if n_texts:
                 told += f", which was filled at {_rate(n_texts, seconds)}"
         return f"{told}."
+
+    @property
+    def _model(self) -> object:
+        """The object whose method encodes; None for a function."""
+        return getattr(self._loaded(), "__self__", None)
 
     def _loaded(self) -> Encode:
         if self._encode is None:
