@@ -55,10 +55,10 @@ def slope_of(mean: float | None) -> float:
     return 1.0 if mean is None else (1.0 - _USUAL) / (1.0 - mean)
 
 
-def above_chance(cosines: _T, slope: float, known: NDArray[np.bool_]) -> _T:
-    """Return s for cosines, given the slope of `slope_of`; 0 where coordinates are not known."""
+def above_chance(cosines: _T, slope: float, known: NDArray[np.bool_] | NDArray[np.float32]) -> _T:
+    """Return s for cosines, given the slope of `slope_of`; 0 where `known` is 0 or false."""
     if slope == 1.0:
         return cosines
     above = 1.0 - slope * (1.0 - cosines)
-    above *= known
+    above *= known != 0
     return above

@@ -39,9 +39,9 @@ def relative_error(n_summands: int, *, half: bool) -> float:
 
 
 def cosine_error(dimensions: int, slope: float = 1.0) -> float:
-    """Return the largest error of a float32 cosine with a vector of so many dimensions.
+    """Return an upper bound of the error of a cosine in float32.
 
-    After `softcosine.space.chance.above_chance`, whose roundings are of numbers up to 2 slope + 1.
+    Also after `softcosine.space.chance.above_chance`, which rounds numbers up to 2 slope + 1.
     """
     return slope * _gamma(dimensions + (0 if slope == 1.0 else _ABOVE_CHANCE))
 

@@ -186,8 +186,8 @@ class MeaningSearcher:
             local = (documents[places] - self._firsts[segment]).astype(np.int64)
             if coordinates is not None:
                 exact_cosines(meaning.unit, coordinates.vectors, local, cosines)
-                known = coordinates.known[local]
-                cosines = above_chance(cosines, self.slope, known)
+                lengths = coordinates.inverse_lengths[local]
+                cosines = above_chance(cosines, self.slope, lengths)
             if meaning.all_words:
                 cosines += holding_each(self._fields(segment), meaning.all_words)[local]
             every[places] = cosines
@@ -238,7 +238,7 @@ class MeaningSearcher:
                 approximate_cosines(
                     query, coordinates.vectors, coordinates.inverse_lengths, cosines
                 )
-                cosines = above_chance(cosines, self.slope, coordinates.known)
+                cosines = above_chance(cosines, self.slope, coordinates.inverse_lengths)
             if all_words:
                 cosines += holding_each(self._fields(segment), all_words)
             return cosines
