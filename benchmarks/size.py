@@ -152,34 +152,84 @@ def names() -> Iterator[tuple[str, str]]:
             yield f"{code:x}", name.lower()
 
 
-def digest() -> str:
-    """Return a checksum of the ids and scores of a fixed set of searches, to the bit."""
-    from softcosine import SoftIndex
+QUERIES = ["right arrow", "infinite", "kitten", "+greek small alfa", "smiling fase", "not equal"]
+WORDS: dict[str, Any] = {"ask": "words"}
+SEARCHES: list[dict[str, Any]] = [
+    {},
+    {"ranking": "soft_cosine"},
+    {"ranking": "soft_bm25", **WORDS},
+    {"mmr": 0.5},
+    {"ranking": "inner_product", "offset": 3},
+    {"sort": "-n", "k": 20},
+    {"correct": True},
+    {"where": {"n": {">": 20}}, "fill": True},
+    {"first_stage": 8},
+    {"ranking": "soft_bm25"},
+    {"facets": ["n"], "k": 3},
+    {"facets": ["n"], "k": 3, **WORDS},
+    {"expand": False},
+    {"expand": False, "ranking": "soft_cosine", **WORDS},
+    {"min_score": 5.0},
+    {"min_score": 1.0, "ranking": "expanded_cosine", "k": 40},
+    {"ranking": "soft_bm25", "first_stage": 4, **WORDS},
+    {"max_terms": 1, "keep_stop_words": True},
+]
 
-    ids, texts = zip(*list(names())[:6000], strict=True)
-    metadata = [{"n": len(text)} for text in texts]
-    index = SoftIndex.from_texts(texts, ids=ids, metadata=metadata, encoder="static")
-    searches: list[dict[str, Any]] = [
-        {}, {"ranking": "soft_cosine"}, {"ranking": "soft_bm25", "ask": "words"}, {"mmr": 0.5},
-        {"ranking": "inner_product", "offset": 3}, {"sort": "-n", "k": 20},
-        {"correct": True}, {"where": {"n": {">": 20}}, "fill": True}, {"first_stage": 8},
-    ]  # fmt: skip
-    queries = [
-        "right arrow",
-        "infinite",
-        "kitten",
-        "+greek small alfa",
-        "smiling fase",
-        "not equal",
-    ]
-    checksum = hashlib.sha256()
+
+def answers(index: Any, searches: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield ids and scores of searches, to the bit, with facets, explanations and `scores`."""
     for options in searches:
-        for hits in index.search_batch(queries, syntax=True, **options):
-            for hit in hits:
-                checksum.update(f"{hit.id} {hit.score.hex()}\n".encode())
-    for hit in index.similar("2192"):
-        checksum.update(f"{hit.id} {hit.score.hex()}\n".encode())
-    return checksum.hexdigest()[:16]
+        for hits in index.search_batch(QUERIES, syntax=True, **options):
+            yield from (f"{hit.id} {hit.score.hex()}" for hit in hits)
+            yield from (f"{hits.facets[key]}" for key in hits.facets)
+    ids = list(index)[300:340]
+    for hit in index.similar(ids[0]):
+        yield f"{hit.id} {hit.score.hex()}"
+    for query in QUERIES:
+        for ranking in ("soft_tf_bm25", "soft_bm25", "soft_cosine"):
+            yield from (one.hex() for one in index.scores(query, ids, ranking=ranking).tolist())
+            for hit in index.search(query, ranking=ranking, k=2):
+                parts = index.explain(query, hit.id, ranking=ranking).parts
+                yield from (f"{one} {one.contribution.hex()}" for one in parts)
+
+
+def digest() -> str:
+    """Return a checksum of a fixed set of searches, to the bit.
+
+    Of one field, two fields, and shards that answer as one index; and of neighbors of rows.
+    """
+    from softcosine import (
+        ShardedIndex,
+        ShardPlan,
+        SoftIndex,
+        SoftNeighbors,
+        TermSimilarityMatrix,
+    )
+
+    records = [{"id": id, "text": text, "n": len(text)} for id, text in list(names())[:6000]]
+    ids, texts, sizes = ([one[key] for one in records] for key in ("id", "text", "n"))
+    metadata = [{"n": n} for n in sizes]
+    index = SoftIndex.from_texts(texts, ids=ids, metadata=metadata, encoder="static")
+    lines = list(answers(index, SEARCHES))
+    halves = SoftIndex.create(fields={"head": 2.0, "rest": 1.0}, encoder="static")
+    with halves.writer() as writer:
+        for id, text, own in zip(ids[:3000], texts, metadata, strict=False):
+            head, _, rest = text.partition(" ")
+            writer.add(id, {"head": head, "rest": rest}, own)
+    lines += answers(halves, SEARCHES)
+    with tempfile.TemporaryDirectory() as name:
+        source = Path(name, "names.jsonl")
+        source.write_text("\n".join(map(json.dumps, records[:2000])), "utf-8")
+        plan = ShardPlan([source], docs_per_shard=700, encoder="static")
+        with ShardedIndex.open(plan.build(Path(name, "names.shards"))) as shards:
+            lines += answers(shards, SEARCHES)
+    rows = [[max(0, (7 * row + 3 * term) % 11 - 6) for term in range(40)] for row in range(200)]
+    near = [[0.75 ** abs(one - other) for other in range(40)] for one in range(40)]
+    S = TermSimilarityMatrix.from_matrix(near)
+    for ranking in ("soft_cosine", "soft_bm25", "soft_tf_bm25"):
+        matches = SoftNeighbors(S, ranking=ranking).fit(rows).search(rows[:20], k=7)
+        lines += [f"{matches.ids.tolist()} {[one.hex() for one in matches.scores.flat]}"]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def commands() -> tuple[list[str], dict[str, int]]:
