@@ -17,7 +17,10 @@ from scipy.sparse import csr_array
 from measure import interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, workload_of
 from softcosine import TermSimilarityMatrix
-from softcosine.index.search.top_docs import QueryVector, Top
+from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.spaces.space import (
+    Top,
+)
 
 K = 10
 TERMS = (5, 20, 100)

@@ -31,17 +31,19 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.table import from_spec
-from softcosine.index.query.query_vectors import query_vector
-from softcosine.index.search.expansion import heaviest_terms
-from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.query.query_vectors import QueryVector, query_vector
 from softcosine.index.search.first_stage import first_stage, second_stage
-from softcosine.index.search.frequency_searcher import searcher_of
-from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.search.results import Hits
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.spaces.expansion import heaviest_terms
+from softcosine.index.spaces.frequencies import searcher_of
+from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.spaces.space import (
+    Top,
+)
+from softcosine.index.spaces.sum import FieldsSearcher
+from softcosine.index.spaces.words import Searcher
 from synthetic import Synthetic
 from test_sets import QUESTIONS, load, ndcg
 

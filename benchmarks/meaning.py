@@ -31,10 +31,10 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.systems.encoder import Encoder
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.table import from_spec
-from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.segment.coordinates import Coordinates
+from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.spaces.sum import FieldsSearcher
 from synthetic import Synthetic
 from test_sets import QUESTIONS, ndcg
 

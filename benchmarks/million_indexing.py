@@ -26,7 +26,7 @@ OURS = "softcosine, 2 threads"
 HERE = Path(__file__).resolve().parent
 OPEN = """
 import json, sys, time
-import softcosine.index.directory.folder, softcosine.index.soft_neighbors
+import softcosine.index.directory.folder, softcosine.sklearn.soft_neighbors
 from softcosine import SoftIndex
 start = time.perf_counter()
 index = SoftIndex.open(sys.argv[1])

@@ -15,9 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newsgroups import Workload
-from softcosine.index.search.bounds import HALF
-from softcosine.index.search.top_docs import QueryVector, Top
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.segment.segment import Segment
+from softcosine.index.spaces.bounds import HALF
+from softcosine.index.spaces.space import (
+    Top,
+)
 
 __all__ = ["FLAGS", "NativeSearch", "NoCompilerError", "library"]
 

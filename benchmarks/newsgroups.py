@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 
 from measure import data_folder, read_jsonl
 from softcosine import CooccurrenceSimilarity, TermSimilarityMatrix, Weighting, analyze
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import PreparedRanking, RankedSegment, prepare
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.spaces.words import Searcher
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = [

@@ -20,7 +20,7 @@ from sparse_dot_topn import sp_matmul_topn
 
 from measure import interleave, parser_of, peak_memory, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors
-from softcosine.index.search.top_docs import Top
+from softcosine.index.spaces.space import Top
 
 K = 10
 PANEL = 32  # queries that SciPy multiplies at a time: measured to be its best

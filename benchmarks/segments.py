@@ -14,9 +14,9 @@ import numpy as np
 
 from measure import Timing, interleave, parser_of, write_report
 from newsgroups import CACHE, Workload, load_workload, newsgroups, ranked, vectors
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.segment.segment import Segment
+from softcosine.index.spaces.words import Searcher
 
 K = 10
 N_SEGMENTS = (1, 4, 16, 64)

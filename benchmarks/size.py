@@ -206,9 +206,8 @@ def digest() -> str:
         TermSimilarityMatrix,
     )
 
-    records = [{"id": id, "text": text, "n": len(text)} for id, text in list(names())[:6000]]
-    ids, texts, sizes = ([one[key] for one in records] for key in ("id", "text", "n"))
-    metadata = [{"n": n} for n in sizes]
+    ids, texts = zip(*list(names())[:6000], strict=True)
+    metadata = [{"n": len(text)} for text in texts]
     index = SoftIndex.from_texts(texts, ids=ids, metadata=metadata, encoder="static")
     lines = list(answers(index, SEARCHES))
     halves = SoftIndex.create(fields={"head": 2.0, "rest": 1.0}, encoder="static")
@@ -219,7 +218,11 @@ def digest() -> str:
     lines += answers(halves, SEARCHES)
     with tempfile.TemporaryDirectory() as name:
         source = Path(name, "names.jsonl")
-        source.write_text("\n".join(map(json.dumps, records[:2000])), "utf-8")
+        records = [
+            json.dumps({"id": id, "text": text, **own})
+            for id, text, own in zip(ids[:2000], texts, metadata, strict=False)
+        ]
+        source.write_text("\n".join(records), "utf-8")
         plan = ShardPlan([source], docs_per_shard=700, encoder="static")
         with ShardedIndex.open(plan.build(Path(name, "names.shards"))) as shards:
             lines += answers(shards, SEARCHES)

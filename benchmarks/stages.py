@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from newsgroups import Workload
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import PreparedRanking, RankedSegment
-from softcosine.index.search.bounds import slack
-from softcosine.index.search.expansion import Expansions
-from softcosine.index.search.segment_table import Columns, frequent_columns, present_bits
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
+from softcosine.index.spaces.bounds import slack
+from softcosine.index.spaces.expansion import Expansions
+from softcosine.index.spaces.segment_table import Columns, frequent_columns, present_bits
 from softcosine.kernels.search import find_in_segment
 
 __all__ = ["Stages", "without_columns"]

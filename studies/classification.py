@@ -36,7 +36,7 @@ from classification_rivals import latent_rows, learned_rows, other_rows
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.classification import ClassificationSet
 from softcosine.evaluate.documents import Documents
-from softcosine.index.votes import VotingGrid
+from softcosine.sklearn.votes import VotingGrid
 from study import Clock, Report, argument_parser, read_arguments, write
 
 Row = dict[str, Any]

@@ -16,7 +16,7 @@ from sklearn.preprocessing import normalize
 
 import softcosine as sc
 from softcosine.evaluate.datasets.classification import Split
-from softcosine.index.votes import (
+from softcosine.sklearn.votes import (
     CANDIDATES,
     Neighborhood,
     Voting,

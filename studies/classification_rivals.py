@@ -29,8 +29,8 @@ from classification_recipes import (
 from softcosine.evaluate.datasets.classification import ClassificationSet, Split
 from softcosine.evaluate.neighbors import classified
 from softcosine.evaluate.systems import from_spec
-from softcosine.index.votes import VotingGrid
 from softcosine.sklearn.metric import SoftMetric
+from softcosine.sklearn.votes import VotingGrid
 
 __all__ = [
     "CHOSEN",

@@ -21,11 +21,11 @@ from softcosine.index.near_duplicates.all_pairs import (
     pair_documents,
     similar_pairs,
 )
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment, prepare
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.spaces.words import Searcher
 from softcosine.kernels.documents import push_pairs
 
 WEIGHTINGS = [None, Weighting(), Weighting(tf="bm25", idf="bm25"), Weighting(tf="raw", idf="none")]

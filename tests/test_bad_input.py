@@ -15,7 +15,6 @@ from expected import RANKINGS
 from softcosine import errors
 from softcosine.errors import InvalidInputError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
@@ -23,6 +22,7 @@ from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
+from softcosine.sklearn.soft_neighbors import SoftNeighbors
 from softcosine.space import measures, transforms
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze

@@ -12,7 +12,7 @@ from crafted import part_folder, rewrite_manifest
 from killing import within
 from softcosine import SoftIndex
 from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputError
-from softcosine.index.writer.lock import WriteLock
+from softcosine.index.directory.lock import WriteLock
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.storage import open_folder, write_folder
 from written import tree

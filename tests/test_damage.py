@@ -11,7 +11,6 @@ import pytest
 from crafted import MANIFEST, all_ones, array_names, array_of, first_byte, patch_array, random
 from softcosine.errors import CorruptIndexError, SoftCosineError
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix.ranges import check_starts, check_values
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -21,6 +20,7 @@ from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.thesaurus.concepts import concepts_of_groups
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
+from softcosine.sklearn.soft_neighbors import SoftNeighbors
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource, similarity_matrix

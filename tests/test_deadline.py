@@ -9,7 +9,7 @@ from softcosine import _deadline
 from softcosine._deadline import check_deadline, has_deadline, using_deadline
 from softcosine.errors import DeadlineExceededError, InvalidInputError
 from softcosine.index.query import query_vectors
-from softcosine.index.search import searcher
+from softcosine.index.spaces import words as searcher
 from softcosine.text.analyzer import Analyzer
 
 TEXTS = [f"tea {'green ' * (i % 3)} pot {i}" for i in range(40)]

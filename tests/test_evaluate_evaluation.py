@@ -24,7 +24,7 @@ from softcosine.evaluate.neighbors import Choice
 from softcosine.evaluate.runs import Run, run_of
 from softcosine.evaluate.significance import paired_bootstrap, randomization_test
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.votes import Voting
+from softcosine.sklearn.votes import Voting
 from toy_system import Overlap
 
 TEXTS = ["red car", "fast car", "green tea", "hot tea pot", "red tea"]

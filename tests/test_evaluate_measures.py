@@ -31,7 +31,7 @@ from softcosine.evaluate.measures import (
 )
 from softcosine.evaluate.neighbors import Choice, Predictions
 from softcosine.evaluate.runs import Run
-from softcosine.index.votes import Voting
+from softcosine.sklearn.votes import Voting
 
 QUERIES, DOCUMENTS = "pqr", "abcdef"
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from softcosine.evaluate.datasets import ClassificationSet, seeded_splits
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.neighbors import around_each_other, classified
-from softcosine.index.votes import VotingGrid
+from softcosine.sklearn.votes import VotingGrid
 from toy_system import Overlap
 
 words = st.lists(st.sampled_from("abcdef"), min_size=0, max_size=4).map(" ".join)

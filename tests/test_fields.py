@@ -17,10 +17,10 @@ from conftest import JIT
 from expected import RANKINGS, assert_ranked, scores
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
 from softcosine.index.defaults import Field, checked_fields
-from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.segment import segment as segments_of
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.spaces.sum import FieldsSearcher
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
@@ -38,7 +38,7 @@ def searcher_of_fields(Xs, weights, S, ranking="soft_cosine", weighting=None, **
 def search(searcher, vectors, **settings):
     """The answer of the fast path, the same as that of the slow one, and its plan's method."""
     (fast,) = searcher.search_batch([vectors], **settings)
-    with patch("softcosine.index.search.approximate_scores.summed_candidates", return_value=None):
+    with patch("softcosine.index.spaces.approximate_scores.summed_candidates", return_value=None):
         (slow,) = searcher.search_batch([vectors], **settings)
     assert same(fast, slow)
     return fast, fast.plan.method

@@ -16,13 +16,13 @@ from softcosine import FirstStage, SoftIndex, Weighting
 from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.table import from_spec
-from softcosine.index.search.expansion import heaviest_terms
-from softcosine.index.search.fields import FieldsSearcher
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.search.first_stage import first_stage, second_stage
-from softcosine.index.search.frequency_searcher import SoftFrequencies
-from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.coordinates import Coordinates
+from softcosine.index.spaces.expansion import heaviest_terms
+from softcosine.index.spaces.frequencies import SoftFrequencies
+from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.spaces.sum import FieldsSearcher
 from test_meaning_search import SPACE, WORDS
 from toy_encoder import ToyEncoder
 from toys import searcher_of, similarity_matrix

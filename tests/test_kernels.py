@@ -16,8 +16,8 @@ from scipy.sparse import csr_array
 import oracle
 import strategies as own
 from softcosine.index.rankings import RankedSegment, prepare
-from softcosine.index.search.segment_table import Columns, SegmentTable
 from softcosine.index.segment.segment import Segment
+from softcosine.index.spaces.segment_table import Columns, SegmentTable
 from softcosine.kernels.documents import (
     COUNTS,
     REALS,

@@ -14,9 +14,9 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
+from softcosine.sklearn.soft_neighbors import SoftNeighbors
 from softcosine.space.measures import (
     soft_cosine_similarity,
     soft_inner_product,

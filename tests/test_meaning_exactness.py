@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from conftest import JIT
-from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.meaning import FLOOR, MeaningSearcher, QueryMeaning
-from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.segment.coordinates import Coordinates
+from softcosine.index.spaces.meaning import FLOOR, MeaningSearcher, QueryMeaning
+from softcosine.index.spaces.plan import MEANING, MEANING_ALL, MEANING_ALONE
+from softcosine.index.spaces.sum import FieldsSearcher
 from softcosine.text.weighting import Weighting
 from toys import searcher_of, similarity_matrix
 

@@ -16,10 +16,10 @@ import softcosine as sc
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
-from softcosine.index.search import meaning
 from softcosine.index.search.execution import FEW_WORDS
 from softcosine.index.search.explanation import OTHERS, QUESTION, SHORT, TEXT
-from softcosine.index.search.meaning import FLOOR, FLOOR_OF_UNKNOWN, QueryMeaning, meaning_searcher
+from softcosine.index.spaces import meaning
+from softcosine.index.spaces.meaning import FLOOR, FLOOR_OF_UNKNOWN, QueryMeaning, meaning_searcher
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 from toys import ToySource
 

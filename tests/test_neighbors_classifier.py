@@ -15,7 +15,8 @@ pytest.importorskip("sklearn")
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from softcosine.index.votes import (
+from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
+from softcosine.sklearn.votes import (
     AROUND,
     Neighborhood,
     Voting,
@@ -26,7 +27,6 @@ from softcosine.index.votes import (
     leave_one_out,
     lowered,
 )
-from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
 
 KILL = sc.TermSimilarityMatrix.from_matrix([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
 SMALL = VotingGrid((1, 2, 5), (np.inf, 0.1), (0.0, 0.5), (0.0, 0.5))

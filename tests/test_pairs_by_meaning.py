@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import oracle
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates import meaning
-from softcosine.index.search.meaning import QueryMeaning, meaning_searcher
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.spaces.meaning import QueryMeaning, meaning_searcher
 from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from toy_encoder import DIMENSIONS, ToyEncoder

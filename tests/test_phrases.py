@@ -12,14 +12,16 @@ from conftest import JIT
 from softcosine.errors import CorruptIndexError
 from softcosine.index.query.constraints import all_of, mask_of
 from softcosine.index.query.phrases import (
-    LEFT_OUT,
-    UNKNOWN,
-    Positions,
     holds_phrase,
     phrase_mask_of_texts,
     phrase_words,
     running_words,
     token_numbers,
+)
+from softcosine.index.segment.positions import (
+    LEFT_OUT,
+    UNKNOWN,
+    Positions,
 )
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary

@@ -18,10 +18,10 @@ import strategies as own
 from conftest import JIT
 from expected import RANKINGS, TF
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import prepare
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
+from softcosine.index.spaces.words import Searcher
 from softcosine.text.weighting import Weighting
 from toys import same, searcher_of, similarity_matrix, slowly, statistics_of, vector
 
@@ -372,6 +372,6 @@ def test_a_query_on_several_threads_gets_the_bits_of_one(threads):
         for _ in range(4):
             query = vector(np.where(generator.random(N_TERMS) < 0.2, generator.random(N_TERMS), 0))
             alone = searcher.search(query, k=k, min_score=least)
-            with patch("softcosine.index.search.searcher._DIVIDED", 0):
+            with patch("softcosine.index.spaces.words._DIVIDED", 0):
                 together = searcher.search(query, k=k, min_score=least, threads=threads)
             assert same(alone, together)

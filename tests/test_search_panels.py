@@ -9,11 +9,11 @@ import pytest
 from scipy.sparse import csr_array
 
 from conftest import JIT
-from softcosine.index.search import plan
-from softcosine.index.search import searcher as panel
-from softcosine.index.search import segment_table as columns
-from softcosine.index.search.segment_table import frequent_columns, halves
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.spaces import plan
+from softcosine.index.spaces import segment_table as columns
+from softcosine.index.spaces import words as panel
+from softcosine.index.spaces.segment_table import frequent_columns, halves
 from softcosine.kernels.panel import PANEL
 from softcosine.text.weighting import Weighting
 from toys import same, searcher_of, similarity_matrix, slowly

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 import oracle
 import strategies as own
 from softcosine.errors import InvalidInputError
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.execution import Search
-from softcosine.index.search.frequency_searcher import SoftFrequencies
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.search.vectors import RankedVectors
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.spaces.frequencies import SoftFrequencies
 from softcosine.text.weighting import Weighting
 from toys import ToySource, searcher_of, similarity_matrix
 

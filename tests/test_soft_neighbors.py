@@ -17,9 +17,9 @@ from softcosine.errors import (
     NotFittedError,
     VocabularyMismatchError,
 )
-from softcosine.index.soft_neighbors import SoftNeighbors
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.soft_neighbors import SoftNeighbors
 from softcosine.space.measures import soft_cosine_similarity, soft_inner_product
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting

@@ -25,12 +25,12 @@ from softcosine.errors import (
     IndexLockedError,
     InvalidInputError,
 )
+from softcosine.index.directory import lock as locks
 from softcosine.index.directory import store_writer
 from softcosine.index.directory.commit import VERSION
+from softcosine.index.directory.lock import WriteLock
 from softcosine.index.directory.store import Store
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer import lock as locks
-from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import folder as folders
 from softcosine.storage import replacement, signed_manifest, write_folder, write_manifest
 
@@ -560,7 +560,7 @@ def test_a_forked_process_holds_no_lock_and_keeps_none(tmp_path):
     script = f"""
 import os, sys, time
 from softcosine.errors import InvalidInputError
-from softcosine.index.writer.lock import IndexLockedError
+from softcosine.index.directory.lock import IndexLockedError
 from softcosine.index.directory.store import Store
 store = Store.open({str(tmp_path / "x")!r})
 writer = store.writing()

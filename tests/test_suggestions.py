@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine import SoftIndex
+from softcosine.index.query.suggestions import spellings_of
 from softcosine.similarity.spelling.nearby_strings import WordList
 from softcosine.text.analyzer import Analyzer
 from test_edit_distance import levenshtein
@@ -98,7 +99,7 @@ def test_a_token_longer_than_all_words_is_compared_with_none(monkeypatch):
     index = stemmed()
     monkeypatch.setattr(WordList, "find", lambda *arguments: pytest.fail("it is compared"))
     monkeypatch.setattr(Analyzer, "stem", lambda *arguments: pytest.fail("it is stemmed"))
-    assert index.snapshot.spellings.suggestion("x" * 10_000).candidates == ()
+    assert spellings_of(index.snapshot).suggestion("x" * 10_000).candidates == ()
 
 
 def test_candidates_stand_by_distance_then_frequency_then_string():

@@ -22,7 +22,12 @@ from softcosine.errors import (
 )
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
-from softcosine.index.query.phrases import LEFT_OUT, running_words
+from softcosine.index.query.phrases import (
+    running_words,
+)
+from softcosine.index.segment.positions import (
+    LEFT_OUT,
+)
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer import index_writer as writers
 from softcosine.index.writer import pending_commit as drafts

@@ -10,13 +10,13 @@ from unittest.mock import patch
 import numpy as np
 from scipy.sparse import csr_array
 
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment, prepare
-from softcosine.index.search.expansion import Expansions
-from softcosine.index.search.frequency_searcher import FrequencySearcher
-from softcosine.index.search.frequency_searcher import searcher_of as made_searcher
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.spaces.expansion import Expansions
+from softcosine.index.spaces.frequencies import FrequencySearcher
+from softcosine.index.spaces.frequencies import searcher_of as made_searcher
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState

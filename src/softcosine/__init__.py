@@ -29,7 +29,7 @@ _HOMES = {
     "FirstStage": "softcosine.index.requests",
     "Guarded": "softcosine.similarity.overrides.guard",
     "IndexWriter": "softcosine.index.writer.index_writer",
-    "Matches": "softcosine.index.soft_neighbors",
+    "Matches": "softcosine.sklearn.soft_neighbors",
     "MeaningSpace": "softcosine.space.meaning",
     "MergePolicy": "softcosine.index.writer.merging",
     "Neighbors": "softcosine.similarity.neighbors",
@@ -39,7 +39,7 @@ _HOMES = {
     "ShardedIndex": "softcosine.cluster.sharded_index",
     "ShardPlan": "softcosine.cluster.plan",
     "SoftIndex": "softcosine.index.soft_index",
-    "SoftNeighbors": "softcosine.index.soft_neighbors",
+    "SoftNeighbors": "softcosine.sklearn.soft_neighbors",
     "SimilarityRecipe": "softcosine.matrix.recipe",
     "TermSimilarityMatrix": "softcosine.matrix.term_similarity_matrix",
     "TermSimilaritySource": "softcosine.similarity.source",
@@ -98,8 +98,6 @@ if TYPE_CHECKING:
     from softcosine.index.query.filters import Where as Where
     from softcosine.index.requests import FirstStage as FirstStage
     from softcosine.index.soft_index import SoftIndex as SoftIndex
-    from softcosine.index.soft_neighbors import Matches as Matches
-    from softcosine.index.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.index.writer.index_writer import IndexWriter as IndexWriter
     from softcosine.index.writer.merging import MergePolicy as MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe as SimilarityRecipe
@@ -138,6 +136,8 @@ if TYPE_CHECKING:
         EditDistanceSimilarity as EditDistanceSimilarity,
     )
     from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity as ThesaurusSimilarity
+    from softcosine.sklearn.soft_neighbors import Matches as Matches
+    from softcosine.sklearn.soft_neighbors import SoftNeighbors as SoftNeighbors
     from softcosine.space.basis import OrthonormalBasis as OrthonormalBasis
     from softcosine.space.basis import orthonormal_basis as orthonormal_basis
     from softcosine.space.fill_in import estimate_fill_in as estimate_fill_in

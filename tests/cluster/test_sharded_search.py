@@ -38,8 +38,8 @@ from softcosine.errors import (
     InvalidInputError,
     UnknownDocumentError,
 )
-from softcosine.index.search.fields import FieldsSearcher
 from softcosine.index.search.matches import Matches
+from softcosine.index.spaces.sum import FieldsSearcher
 from toy_encoder import ToyEncoder
 
 OPTIONS = st.fixed_dictionaries(

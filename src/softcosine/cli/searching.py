@@ -290,7 +290,8 @@ class Answers:
     @cached_property
     def _keys(self) -> tuple[tuple[str, ...], ...]:
         """The keys of ``--sort``, ``--facet`` and ``--where``, which are shown below hits."""
-        from softcosine.index.query.filters import Where, key_path
+        from softcosine.index.query.filters import Where
+        from softcosine.index.requests import key_path
         from softcosine.index.search.sorting import parse_sort
 
         keys = [key.path for key in parse_sort(self.options.get("sort"))]

@@ -43,8 +43,8 @@ from softcosine.cli.output import counted, duration, print_result, size
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, lines_in, types_named
 from softcosine.errors import IndexLockedError, InvalidInputError
+from softcosine.index.directory.lock import WRITER_TIMEOUT
 from softcosine.index.requests import FilterRequest
-from softcosine.index.writer.lock import WRITER_TIMEOUT
 
 if TYPE_CHECKING:
     from softcosine._progress import Report

@@ -36,9 +36,9 @@ from softcosine.index.requests import (
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery
-from softcosine.index.search.top_docs import Top
-from softcosine.index.segment.documents import Document
-from softcosine.index.writer.document import Writing, checked_id
+from softcosine.index.segment.documents import Document, checked_id
+from softcosine.index.spaces.space import Top
+from softcosine.index.writer.document import Writing
 from softcosine.operations import OPERATIONS
 
 _T = TypeVar("_T")

@@ -45,9 +45,9 @@ from softcosine.files import (
 )
 from softcosine.index.defaults import ENCODER
 from softcosine.index.directory.commit import current_manifest
+from softcosine.index.directory.lock import LOCK_FILE, WriteLock
 from softcosine.index.writer.creation import create, decide, found
 from softcosine.index.writer.document import NewDocument, deciding, new_document
-from softcosine.index.writer.lock import LOCK_FILE, WriteLock
 from softcosine.index.writer.pending_commit import CountedDocuments
 from softcosine.space.chance import N_SAMPLED
 from softcosine.space.meaning import STATIC

@@ -17,13 +17,13 @@ from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.requests import FilterRequest, SearchOptions
 from softcosine.index.search.execution import ReadyQuery, Search
 from softcosine.index.search.explanation import Explanation
-from softcosine.index.search.fields import searcher_of_index
 from softcosine.index.search.first_stage import Staged
 from softcosine.index.search.matches import Matches, filtered
 from softcosine.index.search.query_encoding import document_encoding
-from softcosine.index.search.top_docs import Top
 from softcosine.index.segment.documents import Document
 from softcosine.index.segment.metadata_columns import Path as MetadataPath
+from softcosine.index.spaces.space import Top
+from softcosine.index.spaces.sum import searcher_of_index
 
 # The terms of a document and their counts, field by field.
 Rows = list[tuple[NDArray[np.int32], NDArray[np.float64]]]

@@ -24,7 +24,6 @@ from softcosine.errors import (
 )
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.encoding import checked_reader
 from softcosine.index.requests import FilterRequest, SearchOptions
 from softcosine.index.search.matches import Matches, listing
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
@@ -144,7 +143,7 @@ class ShardedIndex(Searchable):
             for one in manifest.shards
         ]
         if epoch.encoder is not None:
-            checked_reader(SoftIndex.open(sources[0].path).snapshot, epoch.encoder)
+            SoftIndex.open(sources[0].path).snapshot.checked(epoch.encoder)
         if options["engine"] is None:
             workers: Workers = ThreadWorkers(in_threads(Shard.open, sources, None))
         else:

@@ -23,11 +23,11 @@ from softcosine.index.search.execution import (
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import n_candidates
 from softcosine.index.search.matches import Matches
-from softcosine.index.search.plan import ALONE
 from softcosine.index.search.results import Hits
 from softcosine.index.search.sorting import parse_sort
-from softcosine.index.search.top_docs import NO_DOCUMENTS, Top
 from softcosine.index.segment.documents import Document
+from softcosine.index.spaces.plan import ALONE
+from softcosine.index.spaces.space import NO_DOCUMENTS, Top
 
 
 @dataclass(frozen=True, slots=True)

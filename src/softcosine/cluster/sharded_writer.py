@@ -23,9 +23,10 @@ from softcosine.cluster.manifest import ShardFacts, ShardsManifest
 from softcosine.cluster.ownership import owners_of
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.folder import FolderDirectory
-from softcosine.index.writer.document import Committing, checked_id
+from softcosine.index.directory.lock import WRITER_TIMEOUT, WriteLock
+from softcosine.index.segment.documents import checked_id
+from softcosine.index.writer.document import Committing
 from softcosine.index.writer.index_writer import IndexWriter, check_options
-from softcosine.index.writer.lock import WRITER_TIMEOUT, WriteLock
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.storage import checked_path
 

@@ -89,7 +89,7 @@ class Evaluation(Measured):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return one row per system and measure: value, difference to baseline, low, high, p."""
-        from softcosine.index.search.frames import data_frame
+        from softcosine.index.frames import data_frame
 
         rows = [(name, measure) for name in self.figures for measure in self.measures]
         compared = [self.intervals.get(name, {}).get(measure) for name, measure in rows]

@@ -1,6 +1,6 @@
 """Classification by the vote of nearest neighbours.
 
-For every test document the most similar training documents vote; `softcosine.index.votes` defines
+For every test document the most similar training documents vote; `softcosine.sklearn.votes` defines
 the weights, which favour near documents over hubs. The number of neighbours and the weights are
 chosen for every system by leave-one-out on the training documents.
 """
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from softcosine.evaluate.datasets.classification import ClassificationSet
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.system import FittedSystem, Ranked, System
-from softcosine.index.votes import CANDIDATES, Neighborhood, Voting, VotingGrid, voted
+from softcosine.sklearn.votes import CANDIDATES, Neighborhood, Voting, VotingGrid, voted
 
 Numbers = NDArray[np.int64]
 

@@ -21,13 +21,13 @@ from softcosine.encoders.encoder import Prompts
 from softcosine.encoders.loading import LIGHT, MINILM, MULTILINGUAL, query_table_of
 from softcosine.errors import InvalidInputError, SoftCosineWarning, install_command
 from softcosine.index.defaults import MEANING_WEIGHTS, STATIC_WEIGHTS
+from softcosine.index.rankings import checked_weights
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS, unit_vector
 from softcosine.text.language import names_of
 
 if TYPE_CHECKING:
     from softcosine.encoders.encoder import GivenEncoder, NamedEncoder
     from softcosine.encoders.vector_cache import VectorCache
-    from softcosine.index.directory.snapshot import Snapshot
     from softcosine.space.meaning import GivenSpace, MeaningSpace
 
 # Documents, and bytes of UTF-8, that `encoder="auto"` lets an encoder read: a minute on two cores
@@ -224,23 +224,6 @@ class IndexEncoder:
             )
 
 
-def checked_reader(snapshot: Snapshot, reader: IndexEncoder) -> IndexEncoder:
-    """Return the encoder if it gives the coordinates of a few stored texts.
-
-    InvalidInputError if not. An index that stores no texts is not checked.
-    """
-    texts: list[str] = []
-    stored = []
-    for segment in snapshot.segments:
-        if (own := segment.coordinates) is not None:
-            first = np.flatnonzero(own.known & segment.mask)[: len(_TEXTS) - len(texts)]
-            texts += map(segment.documents.text, first.tolist())
-            stored += list(own.vectors[first])
-    if snapshot.meaning is not None and any(texts):
-        reader.check_coordinates(snapshot.meaning, texts, np.array(stored))
-    return reader
-
-
 def new_space(
     model: GivenEncoder, cache: str | Path | None, given: GivenSpace | None
 ) -> tuple[MeaningSpace, IndexEncoder | None]:
@@ -410,8 +393,6 @@ def meaning_weights(given: Any, ranking: str, defaults: Mapping[str, float]) -> 
         The default of the index.
     defaults : mapping of rankings to float
     """
-    from softcosine.index.directory.manifest import checked_weights
-
     if given is None:
         return dict(defaults)
     if isinstance(given, Mapping):

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -19,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._threads import in_threads, n_threads
-from softcosine._validation import check_choice
+from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
 from softcosine.index.segment.segment import POSTINGS, STARTS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
@@ -27,6 +28,8 @@ from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_sq
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.norms import ROUNDED_ONE, reciprocal, roots
 from softcosine.text.weighting import Weighting
+
+MOST_MEANING = 1e6  # so that sums of scores stay far from the limits of float64
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class PreparedRanking:
 
     A score is ``query_factor * factors[d] * sum_t expansion[t] * value(d, t)``; a cosine that
     exceeds 1 by rounding is set to 1. Scores of a ranking that is not `linear` are computed by
-    `softcosine.index.search.frequency_searcher`.
+    `softcosine.index.spaces.frequencies`.
 
     Attributes
     ----------
@@ -347,3 +350,11 @@ def _squares(
     bounds[0], bounds[-1] = 0, segment.n_docs
     in_threads(lambda share: work(*share), list(pairwise(bounds.tolist())), threads)
     return out
+
+
+def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of meaning by ranking; InvalidInputError if they are invalid."""
+    for ranking, weight in weights.items():
+        check_ranking(ranking)
+        check_number(f"the weight of meaning in {ranking}", weight, least=0, most=MOST_MEANING)
+    return {ranking: float(weight) for ranking, weight in weights.items()}

@@ -440,9 +440,29 @@ class SearchKeywords(ScoringKeywords, SimilarKeywords, ListKeywords, total=False
 
 def _check_keys(sort: str | list[str] | None, facets: list[str]) -> None:
     """Require keys of metadata."""
-    from softcosine.index.query.filters import key_path  # NumPy; the command line needs no arrays
-
     for key in [sort] if isinstance(sort, str) else sort or []:
         key_path(key.removeprefix("-"))
     for key in facets:
         key_path(key)
+
+
+def key_path(key: str) -> tuple[str, ...]:
+    """Split a metadata key at its dots, except escaped ones.
+
+    Raises
+    ------
+    InvalidInputError
+        If the key ends with a backslash.
+    """
+    path, characters = [""], iter(key)
+    for character in characters:
+        if character == ".":
+            path.append("")
+            continue
+        if character == "\\" and (character := next(characters, "")) == "":
+            raise InvalidInputError(
+                f"the key {key!r:.80} ends in a lone backslash, which takes the meaning from a "
+                "dot behind it; write two for a backslash itself."
+            )
+        path[-1] += character
+    return tuple(path)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from softcosine.errors import CommitNotFoundError, InvalidInputError, VocabularyMismatchError
 from softcosine.index.defaults import ENCODER, RANKING, checked_fields
+from softcosine.index.directory.lock import WRITER_TIMEOUT
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.rankings import check_ranking
 from softcosine.index.search.searchable import Searchable
-from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
@@ -204,7 +204,7 @@ class SoftIndex(Searchable):
         >>> index.search("tea", where={"n": {"<": 2}}).ids
         ['7']
         """
-        from softcosine.index.search.frames import read_frame
+        from softcosine.index.frames import read_frame
 
         documents = read_frame(frame, text=text, id=id, metadata=metadata)
         return cls.from_texts(
@@ -441,10 +441,10 @@ class SoftIndex(Searchable):
             similarity = checked_recipe(similarity)
         snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
         if encoder is not None or encoder_cache is not None:
-            from softcosine.index.encoding import checked_reader, chosen_encoder
+            from softcosine.index.encoding import chosen_encoder
 
             reader = chosen_encoder(snapshot.meaning, encoder, encoder_cache)
-            directory = replace(directory, encoder=checked_reader(snapshot, reader))
+            directory = replace(directory, encoder=snapshot.checked(reader))
         if similarity is not None and snapshot.settings.space is not None:
             raise InvalidInputError(
                 f"similarity is for an index that waits for its first words, and {path} has its "

@@ -336,7 +336,7 @@ def find_candidates(
     candidates may lack space, for another call with more, else ``n_segments * n_queries``.
 
     A term with more postings than a segment's LONGEST_LIST is read from its column, see
-    `softcosine.index.search.segment_table`.
+    `softcosine.index.spaces.segment_table`.
     """
     n_queries = scales.shape[0]
     scaled = _scaled(pointers, weights, scales, chosen)

@@ -1,7 +1,7 @@
 """The arrays of many segments in one table, so that one kernel call walks all of them.
 
 A row of the table is a segment: sizes, and addresses of arrays. The caller keeps the arrays alive
-(`softcosine.index.search.segment_table`).
+(`softcosine.index.spaces.segment_table`).
 """
 
 from __future__ import annotations

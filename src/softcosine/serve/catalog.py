@@ -17,8 +17,8 @@ from typing import Any
 from softcosine._file_lock import FileLock
 from softcosine._validation import NAME, checked_name
 from softcosine.errors import IndexFormatError
+from softcosine.index.directory.lock import WriteLock
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.writer.lock import WriteLock
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex, expecting
 from softcosine.serve.settings import ServeSettings

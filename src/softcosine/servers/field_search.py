@@ -14,12 +14,12 @@ from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.constraints import all_of, mask_of
 from softcosine.index.requests import ExpandRequest, FirstStage, SearchKeywords, SearchOptions
 from softcosine.index.search.execution import Search
-from softcosine.index.search.plan import Plan
 from softcosine.index.search.results import Hits
 from softcosine.index.search.server_query import Words, server_query
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.spaces.plan import Plan
 from softcosine.servers.text_field import TextField
 from softcosine.text.corpus import analyze
 

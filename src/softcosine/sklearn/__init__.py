@@ -1,9 +1,11 @@
-"""Scikit-learn estimators for the soft vector space; they need scikit-learn.
+"""Estimators for the soft vector space; those of scikit-learn need it, `SoftNeighbors` does not.
 
+``soft_neighbors.py``
+    Nearest neighbours among the rows of a matrix.
 ``coordinates.py``
     A transformer to coordinates, exact or in few dimensions.
-``neighbor_graph.py``, ``neighbors_classifier.py``
-    Nearest neighbours: the graph, and a classifier.
+``neighbor_graph.py``, ``neighbors_classifier.py``, ``votes.py``
+    Nearest neighbours: the graph, a classifier, and how neighbours vote.
 ``metric.py``
     Term weights and similarities learned from labels.
 ``estimator.py``, ``similarity.py``
@@ -12,10 +14,21 @@
 See docs/scikit-learn.md.
 """
 
-from softcosine.sklearn.coordinates import SoftCosineTransformer
-from softcosine.sklearn.metric import SoftMetric
-from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
-from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from softcosine.sklearn.coordinates import SoftCosineTransformer
+    from softcosine.sklearn.metric import SoftMetric
+    from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
+    from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
+
+_HOMES = {
+    "SoftCosineTransformer": "coordinates",
+    "SoftMetric": "metric",
+    "SoftNeighborsClassifier": "neighbors_classifier",
+    "SoftNeighborsTransformer": "neighbor_graph",
+}
 
 __all__ = [
     "SoftCosineTransformer",
@@ -23,3 +36,9 @@ __all__ = [
     "SoftNeighborsClassifier",
     "SoftNeighborsTransformer",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'softcosine.sklearn' has no attribute {name!r}")
+    return getattr(import_module(f"softcosine.sklearn.{_HOMES[name]}"), name)

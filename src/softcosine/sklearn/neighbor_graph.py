@@ -9,10 +9,10 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import check_choice, check_whole
 from softcosine.errors import InvalidInputError
-from softcosine.index.soft_neighbors import GRAPH_MODES, SoftNeighbors
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.sklearn.estimator import SoftTransformer, Vectors
+from softcosine.sklearn.soft_neighbors import GRAPH_MODES, SoftNeighbors
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 

@@ -10,8 +10,11 @@ from scipy.sparse import csr_array
 
 from softcosine._validation import check_whole, is_number
 from softcosine.errors import InvalidInputError
-from softcosine.index.soft_neighbors import SoftNeighbors
-from softcosine.index.votes import (
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.sklearn.estimator import SoftEstimator, Vectors
+from softcosine.sklearn.scikit import ClassifierMixin
+from softcosine.sklearn.soft_neighbors import SoftNeighbors
+from softcosine.sklearn.votes import (
     CANDIDATES,
     Neighborhood,
     Voting,
@@ -21,9 +24,6 @@ from softcosine.index.votes import (
     hub_levels,
     lowered,
 )
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.estimator import SoftEstimator, Vectors
-from softcosine.sklearn.scikit import ClassifierMixin
 from softcosine.text.weighting import Weighting
 
 AUTO = "auto"

@@ -15,9 +15,9 @@ from softcosine.evaluate.plots.drawing import MOST_ROWS, Picture, columns, label
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.query_vectors import OutsideWord, ParsedQuery, query_vector
 from softcosine.index.rankings import TITLES
-from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.results import Hits
 from softcosine.index.search.searchable import Searchable
+from softcosine.index.spaces.sum import FieldsSearcher, searcher_of_index
 from softcosine.matrix.outside import outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.text.analyzer import shortened

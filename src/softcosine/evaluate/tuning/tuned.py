@@ -241,7 +241,7 @@ class Tuned:
         MissingDependencyError
             If pandas is not installed.
         """
-        from softcosine.index.search.frames import data_frame
+        from softcosine.index.frames import data_frame
 
         rows = [trial.settings.values() for trial in self.trials]
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}

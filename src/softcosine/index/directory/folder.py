@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.commit import Commit
+from softcosine.index.directory.lock import WriteLock
 from softcosine.index.directory.manifest import IndexSettings
 from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
@@ -24,10 +25,9 @@ from softcosine.index.directory.stored import (
     write_segment,
     write_snapshot,
 )
-from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import WrittenDocuments
+from softcosine.index.segment.positions import Positions
 from softcosine.index.segment.segment import Segment
-from softcosine.index.writer.lock import WriteLock
 from softcosine.similarity.source import TermSimilaritySource, checked_source
 from softcosine.storage.manifest import is_stored
 

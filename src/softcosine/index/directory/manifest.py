@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from softcosine._validation import check_number
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.defaults import Field
-from softcosine.index.rankings import check_ranking
+from softcosine.index.rankings import check_ranking, checked_weights
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.counted_terms import check_df_limit
@@ -18,7 +18,6 @@ from softcosine.text.weighting import Weighting
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
 
-MOST_MEANING = 1e6  # so that sums of scores stay far from the limits of float64
 
 _COUNTED = 2**53  # float64 is exact up to here
 # Exceptions that a manifest with unexpected contents can raise.
@@ -222,14 +221,6 @@ class IndexSettings:
                 "rebuild the index."
             )
         return read
-
-
-def checked_weights(weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights of meaning by ranking; InvalidInputError if they are invalid."""
-    for ranking, weight in weights.items():
-        check_ranking(ranking)
-        check_number(f"the weight of meaning in {ranking}", weight, least=0, most=MOST_MEANING)
-    return {ranking: float(weight) for ranking, weight in weights.items()}
 
 
 def _recipe(stated: Mapping[str, Any]) -> SimilarityRecipe:

@@ -12,8 +12,8 @@ from softcosine._validation import check_number
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
-from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.documents import MemoryDocuments, WrittenDocuments
+from softcosine.index.segment.positions import Positions
 from softcosine.index.segment.segment import Segment
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from softcosine.errors import IndefiniteMatrixError, UnknownDocumentError
 from softcosine.index.defaults import TABLE, Field
 from softcosine.index.directory.manifest import IndexSettings, SegmentSettings
-from softcosine.index.query.phrases import Positions
 from softcosine.index.rankings import soft_norms
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import (
@@ -25,8 +24,9 @@ from softcosine.index.segment.documents import (
     MemoryDocuments,
     unknown_document,
 )
-from softcosine.index.segment.metadata_columns import MISSING, MetadataColumns, Path
+from softcosine.index.segment.metadata_columns import MISSING, Condition, MetadataColumns, Path
 from softcosine.index.segment.metadata_updates import MetadataUpdates
+from softcosine.index.segment.positions import Positions
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics, greatest_frequencies
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -35,13 +35,13 @@ from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 
 if TYPE_CHECKING:
-    from softcosine.index.query.filters import Where
-    from softcosine.index.query.suggestions import Spellings
+    from softcosine.index.encoding import IndexEncoder
     from softcosine.index.requests import Ask
     from softcosine.space.meaning import MeaningSpace, PieceFrequencies
 
 _T = TypeVar("_T")
 _UNNAMED = SegmentSettings("", 0)
+CHECKED_TEXTS = 3  # that an encoder reads anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class IndexedSegment:
         """Whether the segment has neither deletes nor updated metadata."""
         return self.n_live == self.n_docs and not self.documents.updates
 
-    def passing(self, where: Where) -> NDArray[np.bool_]:
+    def passing(self, where: Condition) -> NDArray[np.bool_]:
         """Documents that pass a filter, deleted ones included, shape (n_docs,)."""
         # Cached columns can have older metadata.
         recent = self.documents.updates.recent
@@ -254,13 +254,6 @@ class Snapshot:
         """Stored documents of all segments."""
         return SegmentedDocuments(self.segments)
 
-    @cached_property
-    def spellings(self) -> Spellings:
-        """The indexed words, for spelling suggestions; computed on first access."""
-        from softcosine.index.query.suggestions import Spellings  # rarely needed
-
-        return Spellings(self.S.vocabulary, self.analyzer, self.n_docs_of)
-
     def n_docs_of(self, terms: Sequence[int]) -> list[int]:
         """Return the number of live documents that contain each term in any field."""
         return [sum(segment.n_docs_of(term) for segment in self.segments) for term in terms]
@@ -313,6 +306,22 @@ class Snapshot:
                     self._made[key] = make()
         made: _T = self._made[key]
         return made
+
+    def checked(self, reader: IndexEncoder) -> IndexEncoder:
+        """Return an encoder if it gives the coordinates of a few stored texts.
+
+        InvalidInputError if not. An index that stores no texts is not checked.
+        """
+        texts: list[str] = []
+        stored = []
+        for segment in self.segments:
+            if (own := segment.coordinates) is not None:
+                first = np.flatnonzero(own.known & segment.mask)[: CHECKED_TEXTS - len(texts)]
+                texts += map(segment.documents.text, first.tolist())
+                stored += list(own.vectors[first])
+        if self.meaning is not None and any(texts):
+            reader.check_coordinates(self.meaning, texts, np.array(stored))
+        return reader
 
     @cached_property
     def piece_frequencies(self) -> PieceFrequencies | None:

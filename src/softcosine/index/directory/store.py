@@ -30,8 +30,8 @@ from softcosine.index.directory.commit import (
     current_manifest,
     open_commit,
 )
+from softcosine.index.directory.lock import WriteLock
 from softcosine.index.directory.store_writer import StoreWriter
-from softcosine.index.writer.lock import WriteLock
 from softcosine.storage import MANIFEST, Folder, check_target, checked_path, replacing, sync
 
 __all__ = ["Commit", "Store", "StoreWriter", "replacing_index"]

@@ -26,7 +26,7 @@ from softcosine.index.directory.commit import (
     open_commit,
     patiently,
 )
-from softcosine.index.writer.lock import FORKED, WriteLock
+from softcosine.index.directory.lock import FORKED, WriteLock
 from softcosine.storage import (
     MANIFEST,
     Folder,

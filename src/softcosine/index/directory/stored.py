@@ -26,10 +26,10 @@ from softcosine.index.directory.manifest import (
 )
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.directory.store_writer import StoreWriter
-from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import MAX_DIMENSIONS, Coordinates
 from softcosine.index.segment.documents import WrittenDocuments
 from softcosine.index.segment.metadata_updates import MetadataUpdates
+from softcosine.index.segment.positions import Positions
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.segment.stored_fields import StoredDocuments, write_documents

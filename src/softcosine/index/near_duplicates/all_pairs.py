@@ -28,7 +28,7 @@ from softcosine._threads import n_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates.panels import Bars, Comparison, PairDocuments, ScoredPairs
 from softcosine.index.rankings import RankedSegment
-from softcosine.index.search.top_docs import check_k, check_min_score
+from softcosine.index.spaces.space import check_k, check_min_score
 from softcosine.kernels.documents import push_pairs
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 

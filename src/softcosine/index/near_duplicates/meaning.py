@@ -1,7 +1,7 @@
 """Documents compared by meaning, and by words and meaning.
 
 **Bounds of meaning.** Products of a panel and a block of later documents, all of length 1 in
-float32, are cosines with an absolute error (`softcosine.index.search.bounds.cosine_error`) in
+float32, are cosines with an absolute error (`softcosine.index.spaces.bounds.cosine_error`) in
 whatever order they are summed (by BLAS, which has threads of its own). Every pair whose cosine,
 plus the error, reaches a threshold is scored by the float64 routine of searches.
 
@@ -24,8 +24,8 @@ from softcosine.index.near_duplicates.panels import (
     Scored,
     ScoredPairs,
 )
-from softcosine.index.search.bounds import cosine_error
 from softcosine.index.segment.coordinates import Coordinates, unit_vector
+from softcosine.index.spaces.bounds import cosine_error
 from softcosine.kernels.meaning import exact_cosines
 from softcosine.space.chance import above_chance
 

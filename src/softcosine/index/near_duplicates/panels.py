@@ -10,7 +10,7 @@ two-stage search"). Then
 
 The integer sums are exact, because at most 256 entries are added in 16 bits. The other operations
 round in float32, a few units per distinct value, relative to sums without negative summands; the
-slack of `softcosine.index.search.bounds` covers this. So a pair whose upper bound is below slack
+slack of `softcosine.index.spaces.bounds` covers this. So a pair whose upper bound is below slack
 times a similarity is below that similarity. If k pairs of a document have lower bounds that reach
 a similarity, no pair below slack times it is among the k best of that document. All other pairs are
 scored in float64. If x' has a negative entry, or the numbers leave the range of float32, every pair
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.index.rankings import RankedSegment
-from softcosine.index.search.bounds import slack
+from softcosine.index.spaces.bounds import slack
 from softcosine.kernels.all_pairs import (
     PANEL,
     expand_documents,

@@ -24,9 +24,9 @@ from softcosine.index.near_duplicates.groups import find_groups
 from softcosine.index.near_duplicates.meaning import DocumentsByBoth, DocumentsByMeaning
 from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.rankings import RankedSegment
-from softcosine.index.search.fields import searcher_of_index
-from softcosine.index.search.query_encoding import no_coordinates
-from softcosine.index.search.top_docs import check_min_score
+from softcosine.index.spaces.meaning import no_coordinates
+from softcosine.index.spaces.space import check_min_score
+from softcosine.index.spaces.sum import searcher_of_index
 from softcosine.space.chance import slope_of
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class SimilarPairs(Iterable[SimilarPair]):
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a table of the pairs: id, other, score."""
-        from softcosine.index.search.frames import data_frame
+        from softcosine.index.frames import data_frame
 
         rows = list(self)
         return data_frame(

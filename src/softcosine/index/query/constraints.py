@@ -16,12 +16,12 @@ from softcosine.index.query.filters import Where
 from softcosine.index.query.joints import units_of, variants_of
 from softcosine.index.query.parser import Clause
 from softcosine.index.query.phrases import (
-    LEFT_OUT,
     phrase_mask_of_texts,
     phrase_words,
     token_numbers,
 )
 from softcosine.index.requests import SearchOptions
+from softcosine.index.segment.positions import LEFT_OUT
 from softcosine.index.segment.segment import holding_all
 from softcosine.text.analyzer import Analyzer
 

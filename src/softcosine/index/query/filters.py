@@ -48,6 +48,7 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
+from softcosine.index.requests import key_path
 from softcosine.index.segment.metadata_columns import (
     MAX_DEPTH,
     MetadataColumn,
@@ -334,28 +335,6 @@ def _canonical(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         return {key: _canonical(part, depth + 1) for key, part in value.items()}
     return value
-
-
-def key_path(key: str) -> Path:
-    """Split a metadata key at its dots, except escaped ones.
-
-    Raises
-    ------
-    InvalidInputError
-        If the key ends with a backslash.
-    """
-    path, characters = [""], iter(key)
-    for character in characters:
-        if character == ".":
-            path.append("")
-            continue
-        if character == "\\" and (character := next(characters, "")) == "":
-            raise InvalidInputError(
-                f"the key {_shown(key)} ends in a lone backslash, which takes the meaning from a "
-                "dot behind it; write two for a backslash itself."
-            )
-        path[-1] += character
-    return tuple(path)
 
 
 def spelled_path(path: Path) -> str:

@@ -17,7 +17,6 @@ from softcosine.files import joined_text
 from softcosine.index.query.joints import units_of
 from softcosine.index.query.parser import Clause
 from softcosine.index.rankings import PreparedRanking
-from softcosine.index.search.top_docs import QueryVector
 from softcosine.index.segment.statistics import greatest_frequencies
 from softcosine.matrix.outside import OutsideRow, outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -34,6 +33,35 @@ _SEVERAL_LETTERS = re.compile(r"[^\W\d_]{2,}")
 # Weight of words with other joints, for 1 of those of the query: of which some are in no document,
 # or all in some, which may also have the others.
 _INSTEAD, _BESIDE = 0.8, 0.6
+
+
+@dataclass(frozen=True, slots=True)
+class QueryVector:
+    """The coordinates W x of a query, and the contribution of words outside the vocabulary.
+
+    Attributes
+    ----------
+    terms : ndarray of shape (m,), int32, ascending
+    weights : ndarray of shape (m,), float64
+    extra_terms : ndarray of shape (e,), int32
+        Indexed neighbors of outside words.
+    extra_values : ndarray of shape (e,), float64
+        Their contribution to Sᵀ W x.
+    extra_norm : float
+        Their contribution to x'WSWx, for rankings that divide by a soft norm.
+    extra_pointers : ndarray of shape (n_outside + 1,), int64
+        Offset of each outside word in `extra_terms`.
+    extra_weights : ndarray of shape (n_outside,), float64
+        The coordinates of the outside words.
+    """
+
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    extra_terms: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    extra_values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    extra_norm: float = 0.0
+    extra_pointers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    extra_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
 
 
 @dataclass(frozen=True, slots=True)

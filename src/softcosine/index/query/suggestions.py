@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softcosine.index.directory.snapshot import Snapshot
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.spelling.nearby_strings import WordList
 from softcosine.text.analyzer import Analyzer
@@ -146,3 +147,10 @@ def _swapped(left: str, right: str) -> bool:
     """Whether two different strings are equal but for two adjacent characters, transposed."""
     i = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
     return left[i : i + 2] == right[i : i + 2][::-1] and left[i + 2 :] == right[i + 2 :]
+
+
+def spellings_of(snapshot: Snapshot) -> Spellings:
+    """Return the indexed words of a snapshot; made once."""
+    return snapshot.once(
+        Spellings, lambda: Spellings(snapshot.S.vocabulary, snapshot.analyzer, snapshot.n_docs_of)
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, compress
 from operator import not_
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from msgspec import structs
@@ -18,20 +18,20 @@ from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import Constraints, Mask, Restrictions
-from softcosine.index.query.filters import key_path
 from softcosine.index.query.parser import Clause, has_unmatched_quote, parse_syntax
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
     Query,
+    QueryVector,
     heaviest,
     parse_clauses,
     query_text,
     query_vector,
 )
-from softcosine.index.requests import SearchOptions
+from softcosine.index.query.suggestions import Suggestion, spellings_of
+from softcosine.index.requests import SearchOptions, key_path
 from softcosine.index.search.explanation import SHORT, Explanation, Part, word_parts
 from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
-from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.first_stage import Staged, first_stage, second_stage
 from softcosine.index.search.highlights import (
     MAX_TEXT,
@@ -42,19 +42,19 @@ from softcosine.index.search.highlights import (
     without_title,
 )
 from softcosine.index.search.matches import Group, Matches, count, why_none_passes
-from softcosine.index.search.meaning import FLOOR_OF_LANGUAGES, FLOOR_OF_UNKNOWN, QueryMeaning
-from softcosine.index.search.plan import MEANING
 from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort
-from softcosine.index.search.top_docs import QueryVector, Top
 from softcosine.index.segment.documents import Document, title_of
 from softcosine.index.segment.metadata_columns import MISSING, value_at
 from softcosine.index.segment.segment import AllWords, Ways
+from softcosine.index.spaces.meaning import FLOOR_OF_LANGUAGES, FLOOR_OF_UNKNOWN, QueryMeaning
+from softcosine.index.spaces.plan import MEANING
+from softcosine.index.spaces.space import (
+    Top,
+)
+from softcosine.index.spaces.sum import FieldsSearcher, searcher_of_index
 from softcosine.text.analyzer import shortened
-
-if TYPE_CHECKING:
-    from softcosine.index.query.suggestions import Suggestion
 
 # Number of best documents to select from: enough for variety, few enough to be all relevant.
 LEAST_CANDIDATES, CANDIDATES_A_HIT = 50, 5
@@ -301,7 +301,7 @@ class Search:
         corrections = dict[str, str]()
         for word in parsed.unknown[:_LOOKED_UP]:
             check_deadline()
-            if correction := snapshot.spellings.correction(word):
+            if correction := spellings_of(snapshot).correction(word):
                 corrections[word] = correction
         clauses = tuple(clause.corrected(corrections) for clause in clauses)
         again = parse_clauses(clauses, snapshot, keep_stop_words=request.keep_stop_words)
@@ -785,5 +785,5 @@ def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, 
     found = []
     for word in words[:_LOOKED_UP]:
         check_deadline()
-        found.append(snapshot.spellings.suggestion(word))
+        found.append(spellings_of(snapshot).suggestion(word))
     return tuple(suggestion for suggestion in found if suggestion.candidates)

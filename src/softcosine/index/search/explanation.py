@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.query.query_vectors import ParsedQuery
+from softcosine.index.query.query_vectors import ParsedQuery, QueryVector
 from softcosine.index.rankings import TITLES
-from softcosine.index.search.frequency_searcher import FrequencySearcher
 from softcosine.index.search.notebook import bars, escaped, html_table
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.spaces.frequencies import FrequencySearcher
+from softcosine.index.spaces.words import Searcher
 from softcosine.space.chance import above_chance
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from softcosine.index.search.meaning import QueryMeaning
+    from softcosine.index.spaces.meaning import QueryMeaning
     from softcosine.space.meaning import StaticQuery
 
 # In parts of meaning: what no single word of a text explains, and words of less weight.
@@ -226,7 +225,7 @@ class Explanation:
 
         With the field if there are several, and the space if there is meaning.
         """
-        from softcosine.index.search.frames import data_frame
+        from softcosine.index.frames import data_frame
 
         names = ["query_word", "document_word", "similarity", "contribution", "exact"]
         if self.several_fields:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.filters import key_path
+from softcosine.index.requests import key_path
 from softcosine.index.search.sorting import columns_of
 from softcosine.index.segment.metadata_columns import MISSING, order_of, scalar_of
 

@@ -15,11 +15,15 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.requests import FirstStage
-from softcosine.index.search.fields import FieldsSearcher
-from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning
-from softcosine.index.search.plan import first_stage_plan
-from softcosine.index.search.top_docs import Allowed, QueryVector, Top
+from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
+from softcosine.index.spaces.plan import first_stage_plan
+from softcosine.index.spaces.space import (
+    Allowed,
+    Top,
+)
+from softcosine.index.spaces.sum import FieldsSearcher
 
 _CANDIDATES, _WITH_MEANING = 100, 1000  # docs/benchmarks/first_stage.md
 

@@ -26,10 +26,9 @@ from softcosine.index.search.sorting import (
     sort_column,
     sorted_places,
 )
-from softcosine.index.search.top_docs import Top
-from softcosine.index.segment.documents import Document
+from softcosine.index.segment.documents import Document, checked_id
 from softcosine.index.segment.metadata_columns import Path, is_number
-from softcosine.index.writer.document import checked_id
+from softcosine.index.spaces.space import Top
 from softcosine.text.analyzer import shortened
 
 # The best documents of a search, or the candidates among which they are.

@@ -22,9 +22,14 @@ from softcosine.index.encoding import (
 from softcosine.index.requests import Ask, SearchOptions
 from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts, parts_by_omission
 from softcosine.index.search.highlights import sentences
-from softcosine.index.search.meaning import MeaningSearcher, QueryMeaning, meaning_searcher
-from softcosine.index.search.plan import MEANING_ALONE, Plan
 from softcosine.index.segment.coordinates import Coordinates
+from softcosine.index.spaces.meaning import (
+    MeaningSearcher,
+    QueryMeaning,
+    meaning_searcher,
+    no_coordinates,
+)
+from softcosine.index.spaces.plan import MEANING_ALONE, Plan
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 from softcosine.text.words import Span, word_spans
 
@@ -289,12 +294,3 @@ def why_words_alone(snapshot: Snapshot, request: SearchOptions) -> str:
     if space is None or request.ask is not None or not weight:
         return ""
     return f": words alone, as {space.encoder} is {how_to_get(space.encoder)}"
-
-
-def no_coordinates() -> InvalidInputError:
-    """Return the error for an index without meaning."""
-    return InvalidInputError(
-        "the documents of this index have no coordinates, so it can be searched by words only; "
-        "encode them first: softcosine admin encode INDEX --encoder minilm (English) or "
-        "multilingual, or encode() of a writer."
-    )

@@ -12,8 +12,8 @@ from softcosine.index.rankings import TITLES
 from softcosine.index.search.facets import Facets
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.notebook import escaped, html_table
-from softcosine.index.search.plan import ALONE, Plan
 from softcosine.index.segment.documents import Document
+from softcosine.index.spaces.plan import ALONE, Plan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,7 +126,7 @@ class _Rows(Sequence[_Row]):
 
     def _table(self, **columns: Any) -> pd.DataFrame:
         """Return a table of columns, texts and metadata, renamed if a column has their name."""
-        from softcosine.index.search.frames import data_frame
+        from softcosine.index.frames import data_frame
 
         columns["text"] = [row.text for row in self]
         for key in dict.fromkeys(key for row in self for key in row.metadata):

@@ -42,14 +42,14 @@ from softcosine.index.requests import (
 )
 from softcosine.index.search.execution import Search
 from softcosine.index.search.explanation import Explanation
-from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
 from softcosine.index.search.matches import count, filtered, get, listing
 from softcosine.index.search.offline import with_ids, write_hits
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Hits, Listing
 from softcosine.index.search.server_query import ServerQuery, Words, server_query
-from softcosine.index.search.top_docs import Top, check_k
 from softcosine.index.segment.documents import Document
+from softcosine.index.spaces.space import Top, check_k
+from softcosine.index.spaces.sum import FieldsSearcher, searcher_of_index
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.provenance import origins, overruled
 from softcosine.similarity.source import TermSimilaritySource

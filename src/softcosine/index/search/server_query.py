@@ -30,10 +30,10 @@ from softcosine.index.query.query_vectors import (
     query_vector,
 )
 from softcosine.index.requests import ExpandRequest
-from softcosine.index.search.expansion import heaviest_terms
-from softcosine.index.search.fields import searcher_of_index
-from softcosine.index.search.searcher import Searcher
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.spaces.expansion import heaviest_terms
+from softcosine.index.spaces.sum import searcher_of_index
+from softcosine.index.spaces.words import Searcher
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 

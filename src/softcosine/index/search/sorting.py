@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.filters import key_path
+from softcosine.index.requests import key_path
 from softcosine.index.segment.metadata_columns import Path, order_of
 
 

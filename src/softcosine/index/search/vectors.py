@@ -26,13 +26,14 @@ from softcosine._validation import check_choice, check_list, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.execution import Search
-from softcosine.index.search.fields import searcher_of_index
-from softcosine.index.search.query_encoding import no_coordinates, query_encoding
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.search.query_encoding import query_encoding
+from softcosine.index.spaces.meaning import no_coordinates
+from softcosine.index.spaces.sum import searcher_of_index
+from softcosine.index.spaces.words import Searcher
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import right_singular_vectors

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.errors import UnknownDocumentError
+from softcosine.errors import InvalidInputError, UnknownDocumentError
 from softcosine.files import LONGEST_TITLE
 from softcosine.index.segment.metadata_updates import MetadataUpdates
 
@@ -278,3 +278,14 @@ def unknown_document(id: object) -> UnknownDocumentError:
     shown = repr(id)
     shown = shown if len(shown) <= 80 else f"{shown[:79]}…"
     return UnknownDocumentError(f"there is no document with the id {shown} in the index.")
+
+
+def checked_id(id: object, place: int | None = None) -> str:
+    """Return an id; InvalidInputError if it is not a string, with its place in a sequence."""
+    if not isinstance(id, str):
+        owner = "" if place is None else f" of document {place}"
+        raise InvalidInputError(
+            f"the id{owner} is {id!r}, of type {type(id).__name__}; ids are strings, so pass "
+            "str(id)."
+        )
+    return id

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._ragged import running_sum
-from softcosine.index.query.phrases import LEFT_OUT, UNKNOWN, Positions
+from softcosine.index.segment.positions import LEFT_OUT, UNKNOWN, Positions
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts, analyze

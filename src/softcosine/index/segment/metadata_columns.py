@@ -247,13 +247,15 @@ def _place(values: list[Any], value: Any, after: bool) -> int:
     return bisect_right(values, value) if after else bisect_left(values, value)
 
 
-class _Condition(Protocol):
+class Condition(Protocol):
     """A filter with a cache key and its mask of matching documents."""
 
     @property
-    def key(self) -> str: ...
+    def key(self) -> str:
+        """Under which masks are cached."""
 
-    def mask(self, columns: MetadataColumns) -> NDArray[np.bool_]: ...
+    def mask(self, columns: MetadataColumns) -> NDArray[np.bool_]:
+        """Return the matching documents."""
 
 
 class MetadataColumns:
@@ -285,7 +287,7 @@ class MetadataColumns:
         """Number of documents."""
         return len(self._documents)
 
-    def mask(self, where: _Condition) -> NDArray[np.bool_]:
+    def mask(self, where: Condition) -> NDArray[np.bool_]:
         """Return the documents that match a filter, shape (n_docs,), read-only.
 
         Raises

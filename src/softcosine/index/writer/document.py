@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import DuplicateIdError, InvalidInputError
-from softcosine.index.segment.documents import Documents
+from softcosine.index.directory.lock import FORKED
+from softcosine.index.segment.documents import Documents, checked_id
 from softcosine.index.segment.metadata_values import Default, metadata_json
-from softcosine.index.writer.lock import FORKED
 from softcosine.text.analyzer import checked_tokens, describe, shortened
 
 # So many characters and documents decide the language, whatever follows and however it is batched.
@@ -106,17 +106,6 @@ def new_document(
     checked = checked_id(id)
     texts = _texts(checked, text, fields)
     return NewDocument(checked, texts, metadata_json(shortened(checked), metadata, default))
-
-
-def checked_id(id: object, place: int | None = None) -> str:
-    """Return an id; InvalidInputError if it is not a string, with its place in a sequence."""
-    if not isinstance(id, str):
-        owner = "" if place is None else f" of document {place}"
-        raise InvalidInputError(
-            f"the id{owner} is {id!r}, of type {type(id).__name__}; ids are strings, so pass "
-            "str(id)."
-        )
-    return id
 
 
 def _texts(id: str, text: object, fields: Sequence[str]) -> tuple[Any, ...]:

@@ -20,6 +20,7 @@ from softcosine.errors import (
     VocabularyMismatchError,
 )
 from softcosine.index.directory.directory import Directory
+from softcosine.index.directory.lock import WRITER_TIMEOUT
 from softcosine.index.encoding import (
     IndexEncoder,
     chosen_encoder,
@@ -29,18 +30,16 @@ from softcosine.index.encoding import (
 )
 from softcosine.index.query.filters import Where
 from softcosine.index.rankings import check_ranking
-from softcosine.index.segment.documents import loaded, unknown_document
+from softcosine.index.segment.documents import checked_id, loaded, unknown_document
 from softcosine.index.segment.metadata_values import Default, metadata_json
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.writer.document import (
     DECIDING_SIZE,
     Committing,
     NewDocument,
-    checked_id,
     new_document,
 )
 from softcosine.index.writer.document_vectors import DocumentEncoder
-from softcosine.index.writer.lock import WRITER_TIMEOUT
 from softcosine.index.writer.merging import MergePolicy
 from softcosine.index.writer.pending_commit import AnalyzedDocuments, PendingCommit
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity

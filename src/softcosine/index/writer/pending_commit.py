@@ -23,7 +23,6 @@ from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.encoding import automatic_encoder, how_to_add
 from softcosine.index.language import analyze_in_language
 from softcosine.index.query.filters import Where
-from softcosine.index.query.phrases import Positions
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import (
@@ -33,6 +32,7 @@ from softcosine.index.segment.inverting import (
     renumbered,
 )
 from softcosine.index.segment.metadata_updates import MetadataUpdates
+from softcosine.index.segment.positions import Positions
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document import (
     IdTable,

@@ -12,13 +12,16 @@ from scipy.sparse import csr_array, vstack
 
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, NotFittedError
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment, prepare
-from softcosine.index.search.frequency_searcher import searcher_of
-from softcosine.index.search.plan import Plan
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import QueryVector, check_k
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.spaces.frequencies import searcher_of
+from softcosine.index.spaces.plan import Plan
+from softcosine.index.spaces.space import (
+    check_k,
+)
+from softcosine.index.spaces.words import Searcher
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix, column_terms, distances
 from softcosine.text.weighting import Weighting, checked_weighting
@@ -48,7 +51,7 @@ class Matches:
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a table, one row per match: query, rank (from 1), id, score."""
-        from softcosine.index.search.frames import data_frame
+        from softcosine.index.frames import data_frame
 
         n_queries, k = self.ids.shape
         return data_frame(

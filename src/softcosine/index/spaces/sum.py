@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from softcosine._threads import in_threads
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment, check_ranking, prepare
-from softcosine.index.search.approximate_scores import best_by_sums
-from softcosine.index.search.frequency_searcher import searcher_of
-from softcosine.index.search.plan import FIELDS
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import Limits, QueryVector, Top
+from softcosine.index.spaces.approximate_scores import best_by_sums
+from softcosine.index.spaces.frequencies import searcher_of
+from softcosine.index.spaces.plan import FIELDS
+from softcosine.index.spaces.space import (
+    Limits,
+    Top,
+)
+from softcosine.index.spaces.words import Searcher
 
 
 class FieldsSearcher:

@@ -23,21 +23,21 @@ from softcosine._deadline import check_deadline, has_deadline
 from softcosine._ragged import running_sum
 from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment
-from softcosine.index.search.approximate_scores import ApproximateScores, best_of_all
-from softcosine.index.search.bounds import approximate_floor, slack
-from softcosine.index.search.expansion import Expander, Expansions, Workspace, impacts_of
-from softcosine.index.search.plan import ALONE, Plan, panel_plan
-from softcosine.index.search.segment_table import SegmentTable
-from softcosine.index.search.top_docs import (
+from softcosine.index.segment.segment import MAX_DOCS
+from softcosine.index.segment.statistics import FieldStatistics
+from softcosine.index.spaces.approximate_scores import ApproximateScores, best_of_all
+from softcosine.index.spaces.bounds import approximate_floor, slack
+from softcosine.index.spaces.expansion import Expander, Expansions, Workspace, impacts_of
+from softcosine.index.spaces.plan import ALONE, Plan, panel_plan
+from softcosine.index.spaces.segment_table import SegmentTable
+from softcosine.index.spaces.space import (
     NO_DOCUMENTS,
     Expanded,
     Limits,
-    QueryVector,
     Top,
 )
-from softcosine.index.segment.segment import MAX_DOCS
-from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import rank_candidates, score_documents
 from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
 from softcosine.kernels.search import add_scores, find_candidates, select_candidates
@@ -205,7 +205,7 @@ class Searcher:
 
     @cached_property
     def greatest_impacts(self) -> NDArray[np.float64]:
-        """See `softcosine.index.search.expansion.impacts_of`; computed on first access."""
+        """See `softcosine.index.spaces.expansion.impacts_of`; computed on first access."""
         return impacts_of(self.parts, len(self.S))
 
     def part_of(self, document: int) -> tuple[RankedSegment, int]:

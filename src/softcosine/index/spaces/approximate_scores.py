@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine.index.query.constraints import Mask, all_of
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment
-from softcosine.index.search.bounds import TINY, approximate_floor, slack
-from softcosine.index.search.plan import ALL, SHARING, Plan
-from softcosine.index.search.top_docs import NO_DOCUMENTS, Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
+from softcosine.index.spaces.bounds import TINY, approximate_floor, slack
+from softcosine.index.spaces.plan import ALL, SHARING, Plan
+from softcosine.index.spaces.space import (
+    NO_DOCUMENTS,
+    Limits,
+    Top,
+)
 from softcosine.kernels.search import select_candidates
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import PreparedRanking, RankedSegment
-from softcosine.index.search.bounds import float32_holds
-from softcosine.index.search.top_docs import QueryVector
+from softcosine.index.spaces.bounds import float32_holds
 from softcosine.kernels.postings import greatest_impacts
 from softcosine.kernels.search import expand_queries
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix

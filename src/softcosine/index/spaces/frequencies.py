@@ -18,14 +18,19 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
+from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import PreparedRanking, RankedSegment
-from softcosine.index.search.approximate_scores import ApproximateScores, best_by_sums
-from softcosine.index.search.bounds import HUGE, SUM_MARGIN, TINY
-from softcosine.index.search.expansion import Workspace, heaviest_terms
-from softcosine.index.search.plan import ALONE
-from softcosine.index.search.searcher import Searcher
-from softcosine.index.search.top_docs import Expanded, Limits, QueryVector, Top
 from softcosine.index.segment.segment import MAX_DOCS
+from softcosine.index.spaces.approximate_scores import ApproximateScores, best_by_sums
+from softcosine.index.spaces.bounds import HUGE, SUM_MARGIN, TINY
+from softcosine.index.spaces.expansion import Workspace, heaviest_terms
+from softcosine.index.spaces.plan import ALONE
+from softcosine.index.spaces.space import (
+    Expanded,
+    Limits,
+    Top,
+)
+from softcosine.index.spaces.words import Searcher
 from softcosine.kernels.documents import score_soft_frequencies
 from softcosine.kernels.search import add_soft_frequency_scores
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix

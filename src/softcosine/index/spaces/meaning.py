@@ -1,6 +1,6 @@
 """Search by the sum of words and meaning: a score of words plus a weighted cosine (theory T19).
 
-As in `softcosine.index.search.searcher`, approximate scores find every document that can be among
+As in `softcosine.index.spaces.words`, approximate scores find every document that can be among
 the best, and one float64 routine scores these. Cosines can be negative, so the error bounds are
 absolute (theory, "Exactness of sums of spaces").
 """
@@ -16,19 +16,25 @@ from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads, n_threads
+from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.approximate_scores import (
+from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.segment.coordinates import Coordinates, unit_vector
+from softcosine.index.segment.segment import AllWords, Segment, holding_each
+from softcosine.index.spaces.approximate_scores import (
     ApproximateScores,
     documents_in,
     field_sums,
     matching,
 )
-from softcosine.index.search.bounds import cosine_error, relative_error
-from softcosine.index.search.fields import FieldsSearcher, searcher_of_index
-from softcosine.index.search.plan import MEANING, MEANING_ALL, MEANING_ALONE
-from softcosine.index.search.top_docs import Allowed, Limits, QueryVector, Top
-from softcosine.index.segment.coordinates import Coordinates, unit_vector
-from softcosine.index.segment.segment import AllWords, Segment, holding_each
+from softcosine.index.spaces.bounds import cosine_error, relative_error
+from softcosine.index.spaces.plan import MEANING, MEANING_ALL, MEANING_ALONE
+from softcosine.index.spaces.space import (
+    Allowed,
+    Limits,
+    Top,
+)
+from softcosine.index.spaces.sum import FieldsSearcher, searcher_of_index
 from softcosine.kernels.meaning import approximate_cosines, exact_cosines, select_sums
 from softcosine.space.chance import above_chance, slope_of
 
@@ -259,4 +265,13 @@ def meaning_searcher(snapshot: Snapshot, ranking: str | None = None) -> MeaningS
             coordinates,
             slope_of(snapshot.settings.mean_cosine),
         ),
+    )
+
+
+def no_coordinates() -> InvalidInputError:
+    """Return the error for an index without meaning."""
+    return InvalidInputError(
+        "the documents of this index have no coordinates, so it can be searched by words only; "
+        "encode them first: softcosine admin encode INDEX --encoder minilm (English) or "
+        "multilingual, or encode() of a writer."
     )

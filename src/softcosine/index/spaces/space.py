@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -11,36 +11,7 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_whole, is_number, must_be
 from softcosine.index.query.constraints import Mask
-from softcosine.index.search.plan import ALONE, NOTHING, Plan
-
-
-@dataclass(frozen=True, slots=True)
-class QueryVector:
-    """The coordinates W x of a query, and the contribution of words outside the vocabulary.
-
-    Attributes
-    ----------
-    terms : ndarray of shape (m,), int32, ascending
-    weights : ndarray of shape (m,), float64
-    extra_terms : ndarray of shape (e,), int32
-        Indexed neighbors of outside words.
-    extra_values : ndarray of shape (e,), float64
-        Their contribution to Sᵀ W x.
-    extra_norm : float
-        Their contribution to x'WSWx, for rankings that divide by a soft norm.
-    extra_pointers : ndarray of shape (n_outside + 1,), int64
-        Offset of each outside word in `extra_terms`.
-    extra_weights : ndarray of shape (n_outside,), float64
-        The coordinates of the outside words.
-    """
-
-    terms: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    extra_terms: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    extra_values: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    extra_norm: float = 0.0
-    extra_pointers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    extra_weights: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+from softcosine.index.spaces.plan import ALONE, NOTHING, Plan
 
 
 @dataclass(frozen=True, slots=True)
