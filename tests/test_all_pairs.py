@@ -22,10 +22,11 @@ from softcosine.index.near_duplicates.all_pairs import (
     similar_pairs,
 )
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.frequencies import words_space
 from softcosine.kernels.documents import push_pairs
 
 WEIGHTINGS = [None, Weighting(), Weighting(tf="bm25", idf="bm25"), Weighting(tf="raw", idf="none")]
@@ -53,8 +54,8 @@ def parts_of(X, S, *, ranking="soft_cosine", weighting=None, cuts=(), live=None,
 
 
 def searched(parts, S):
-    """Similarity of every pair (i < j) that can have one, by the searcher: a dictionary."""
-    searcher = Searcher(parts, S)
+    """Similarity of every pair (i < j) that can have one, by a search: a dictionary."""
+    space = words_space(parts, S)
     queries = {}
     for part in parts:
         segment, ranking = part.segment, part.ranking
@@ -75,7 +76,7 @@ def searched(parts, S):
     for place, i in enumerate(numbers):
         later = np.array(numbers[place + 1 :], np.int64)
         if later.size:
-            scores = searcher.scores(queries[i], later)
+            scores = space.prepare(ReadyQuery((queries[i],))).exact(later)
             found.update({(i, int(j)): float(s) for j, s in zip(later, scores, strict=True)})
     return found
 
@@ -115,7 +116,7 @@ def best_of(similarities, k, minimum=0.0):
 
 
 def check(parts, S, *, k, minimum, threads=1):
-    """Both questions have the answers of the searcher, to the bit."""
+    """Both questions have the answers of searches, to the bit."""
     similarities = searched(parts, S)
     enough = {pair: s for pair, s in similarities.items() if s >= minimum}
     assert pairs_of(parts, S, min_similarity=minimum, threads=threads) == enough

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 import strategies as own
 from expected import IDF, RANKINGS, TF
 from softcosine.errors import InvalidInputError, UnknownDocumentError
-from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.spaces.part import Part
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting

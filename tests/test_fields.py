@@ -20,25 +20,26 @@ from softcosine.index.defaults import Field, checked_fields
 from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.segment import segment as segments_of
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.spaces.sum import FieldsSearcher
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
-from toys import ToySource, same, searcher_of, similarity_matrix, vector
+from toys import ToySource, same, similarity_matrix, space_of, summed, vector
 
 N_DOCS, N_TERMS = (2500, 40) if JIT else (1100, 12)
 RAW = Weighting("raw", "none")
 
 
 def searcher_of_fields(Xs, weights, S, ranking="soft_cosine", weighting=None, **settings):
-    searchers = [searcher_of(X, S, ranking, weighting, **settings) for X in Xs]
-    return FieldsSearcher(searchers, weights)
+    spaces = [
+        space_of(X, S, ranking, weighting, field=field, **settings) for field, X in enumerate(Xs)
+    ]
+    return summed(spaces, weights)
 
 
 def search(searcher, vectors, **settings):
     """The answer of the fast path, the same as that of the slow one, and its plan's method."""
     (fast,) = searcher.search_batch([vectors], **settings)
-    with patch("softcosine.index.spaces.approximate_scores.summed_candidates", return_value=None):
+    with patch("softcosine.index.spaces.sum.PreparedSum._decides", return_value=False):
         (slow,) = searcher.search_batch([vectors], **settings)
     assert same(fast, slow)
     return fast, fast.plan.method
@@ -122,7 +123,7 @@ def test_parts_give_the_bits_of_the_whole_and_deleted_documents_are_no_answers(r
             Xs, (2.0, 1.0), S, ranking, weighting, live=masks, cuts=[1, N_DOCS - 500, N_DOCS - 1]
         )
         for k in (1, 20, N_DOCS):
-            for settings in ({}, {"min_score": 0.5}, {"expand_postings": False}):
+            for settings in ({}, {"min_score": 0.5}, {"sharing": True}):
                 top, _ = search(cut, query, k=k, **settings)
                 assert same(top, search(whole, query, k=k, **settings)[0])
                 assert masks is None or live[top.documents].all()
@@ -144,7 +145,7 @@ def test_a_score_is_the_weighted_sum_of_the_fields_scores(c, data, ranking, weig
     )
     for counts, expected in zip(c.queries, truth, strict=True):
         vectors = []
-        for one in searcher.searchers:
+        for _, one in searcher.ranking.summands:
             terms = np.flatnonzero(counts)
             vectors.append(
                 QueryVector(terms.astype(np.int32), counts[terms] * one.ranking.term_weights[terms])
@@ -188,10 +189,9 @@ def test_a_field_that_float32_cannot_tell_makes_every_document_be_scored():
 def test_plans_of_fields_say_what_was_done():
     S = similarity_matrix(np.eye(2))
     searcher = searcher_of_fields([[[1, 0], [0, 1]], [[0, 1], [1, 1]]], (1.0, 1.0), S)
-    for settings, method in (({}, "fields"), ({"expand_postings": False}, "sharing")):
-        (top,) = searcher.search_batch([[vector([1, 0])] * 2], k=2, **settings)
-        assert top.plan.method == method
-        assert top.plan.reason
+    (top,) = searcher.search_batch([[vector([1, 0])] * 2], k=2)
+    assert top.plan.method == "fields"
+    assert top.plan.reason
 
 
 def test_a_refused_query_leaves_no_trace():

@@ -17,15 +17,17 @@ from softcosine.errors import InvalidInputError
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.table import from_spec
 from softcosine.index.query.query_vectors import QueryVector
-from softcosine.index.search.first_stage import first_stage, second_stage
+from softcosine.index.query.ready_query import ReadyQuery
+from softcosine.index.search.first_stage import Staged, by_heaviest_terms, n_candidates
 from softcosine.index.segment.coordinates import Coordinates
 from softcosine.index.spaces.expansion import heaviest_terms
 from softcosine.index.spaces.frequencies import SoftFrequencies
-from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
-from softcosine.index.spaces.sum import FieldsSearcher
+from softcosine.index.spaces.meaning import Meaning
+from softcosine.index.spaces.space import Limits
+from softcosine.index.spaces.sum import Sum
 from test_meaning_search import SPACE, WORDS
 from toy_encoder import ToyEncoder
-from toys import searcher_of, similarity_matrix
+from toys import searcher_of, similarity_matrix, space_of
 
 N_DOCS, N_TERMS = 300, 120
 CUTS = (20, 130)
@@ -71,6 +73,7 @@ def test_no_document_gets_more_of_a_term_than_its_greatest_impact(data, ranking,
     whole, cut = (
         searcher_of(X, S, ranking, weighting, cuts=cuts, live=live) for cuts in ([], [n_docs // 2])
     )
+    whole, cut = whole.space, cut.space
     found = whole.greatest_impacts
     np.testing.assert_array_equal(found, cut.greatest_impacts)
     for term in range(n_terms):
@@ -90,38 +93,39 @@ def test_no_document_gets_more_of_a_term_than_its_greatest_impact(data, ranking,
 
 
 def made(seed, *, signs=(1.0,), weights=(1.0,), ranking="soft_bm25", cuts=CUTS, dimensions=0):
-    """A searcher of words, perhaps with one of meaning, and some queries."""
+    """Words, the sum of words and perhaps meaning, and some queries."""
     random = np.random.default_rng(seed)
     upper = np.triu(random.choice([0.0, 0.3, 0.8], (40, 40), p=[0.8, 0.1, 0.1]), 1)
     S = upper * random.choice(signs, upper.shape) * (1.0 if ranking.endswith("bm25") else 0.1)
     S = similarity_matrix(S + S.T + np.eye(40))
     live = random.random(N_DOCS) < 0.9
-    searchers = []
-    for _ in weights:
+    spaces = []
+    for field in range(len(weights)):
         X = np.where(random.random((N_DOCS, 40)) < 0.9, 0, random.integers(1, 6, (N_DOCS, 40)))
         X[random.integers(0, N_DOCS, 40)] = X[0]  # ties
-        searchers.append(searcher_of(X * 1.0, S, ranking, Weighting("log"), cuts=cuts, live=live))
-    words, meaning, queries = FieldsSearcher(searchers, weights), None, []
+        settings = {"cuts": cuts, "live": live, "field": field}
+        spaces.append(space_of(X * 1.0, S, ranking, Weighting("log"), **settings))
+    words = Sum(spaces[0].parts, tuple(zip(weights, spaces, strict=True)))
+    summands, queries = [(1.0, words)], []
     if dimensions:
         rows = random.integers(-127, 128, (N_DOCS, dimensions)).astype(np.int8)
-        meaning = MeaningSearcher(words, [Coordinates.of(own) for own in np.split(rows, cuts)])
+        segments = [[part.segment] for part in words.parts]
+        own = [Coordinates.of(some) for some in np.split(rows, cuts)]
+        meaning = Meaning(segments, [part.first for part in words.parts], own)
+        summands.append((random.choice([1e-6, 0.5, 40.0]), meaning))
     for n_words in (0, 1, 3, 8):
         vectors = []
         for _ in weights:
             terms = np.sort(random.choice(40, n_words, replace=False)).astype(np.int32)
             vectors.append(QueryVector(terms, random.choice([1.0, 0.7, 3.3], n_words)))
-        unit = random.standard_normal(max(dimensions, 1))
-        weight = random.choice([1e-6, 0.5, 40.0])
-        both = QueryMeaning(unit / np.linalg.norm(unit), weight) if dimensions else None
-        queries.append((vectors, both))
-    return words, meaning, queries
+        unit = random.standard_normal(dimensions) if dimensions else None
+        unit = unit / np.linalg.norm(unit) if dimensions else None
+        queries.append(ReadyQuery(tuple(vectors), unit))
+    return words, Sum(words.parts, tuple(summands)), queries
 
 
-def exact(words, meaning, query, **options):
-    vectors, meant = query
-    if meant is None:
-        return words.search_batch([vectors], **options)[0]
-    return meaning.search_batch([query], **options)[0]
+def exact(ranking, query, **options):
+    return ranking.prepare(query).best(Limits(**options))
 
 
 def bits(top):
@@ -142,67 +146,63 @@ CASES = [
 ]
 
 
-def search_in_two_stages(words, meaning, queries, stage, *, k, **options):
+def search_in_two_stages(words, ranking, queries, stage, *, k, min_score=0.0, **options):
     """Return the k best candidates of each query; without candidates, the k best documents."""
-    allowed, threads = options.get("allowed"), options.get("threads")
-    least = options.get("min_score", 0.0)
-    tops = [
-        first_stage(words, query, stage, k=k, allowed=allowed, threads=threads) for query in queries
-    ]
-    found = [
-        second_stage(words, meaning, query, top, stage, k=k, min_score=least)
-        for query, top in zip(queries, tops, strict=True)
-    ]
-    return [
-        exact(words, meaning, query, k=k, **options) if one.searched_exactly else one.best(k)
-        for query, one in zip(queries, found, strict=True)
-    ]
+    tops = []
+    for query in queries:
+        n = n_candidates(stage, k, query)
+        first = by_heaviest_terms(query, words, stage.terms).best(Limits(k=n, **options))
+        scores = ranking.prepare(query).exact(first.documents)
+        found = Staged(first, scores, n, stage, min_score, query.unit is not None)
+        all_of_them = {"k": k, "min_score": min_score, **options}
+        tops.append(
+            exact(ranking, query, **all_of_them) if found.searched_exactly else found.best(k)
+        )
+    return tops
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_hits_are_candidates_in_the_exact_order_and_what_is_proven_is_true(case):
     random = np.random.default_rng(0)
     for seed in range(3):
-        words, meaning, queries = made(seed, **case)
+        words, ranking, queries = made(seed, **case)
         allowed = np.split(random.random(N_DOCS) < 0.7, CUTS)
         for stage in STAGES:
             for k, least, masks in ((1, 0.0, None), (7, 0.1, allowed), (N_DOCS, 0.0, None)):
                 options = {"k": k, "min_score": least, "allowed": masks}
-                tops = search_in_two_stages(words, meaning, queries, stage, **options)
+                tops = search_in_two_stages(words, ranking, queries, stage, **options)
                 for query, top in zip(queries, tops, strict=True):
-                    every = exact(words, meaning, query, **{**options, "k": N_DOCS})
+                    every = exact(ranking, query, **{**options, "k": N_DOCS})
                     right = dict(zip(*bits(every), strict=True))
                     documents, scores = bits(top)
                     assert [right[document] for document in documents] == scores
                     assert documents == sorted(documents, key=lambda d: (-right[d], d))
-                    best = exact(words, meaning, query, **options)
+                    best = exact(ranking, query, **options)
                     if top.plan.proven:
                         assert bits(top) == bits(best)
-                    if query[1] is None:
+                    if query.unit is None:
                         assert top.plan.proven == (stage.terms is None)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
-    words, meaning, queries = made(1, **case)
-    every = np.flatnonzero(np.concatenate([part.live for part in words.searchers[0].parts]))
+    words, ranking, queries = made(1, **case)
+    every = np.flatnonzero(np.concatenate([part.live for part in words.parts]))
     for stage in STAGES:
-        tops = search_in_two_stages(words, meaning, queries, stage, k=1)
-        for (vectors, meant), top in zip(queries, tops, strict=True):
+        tops = search_in_two_stages(words, ranking, queries, stage, k=1)
+        for query, top in zip(queries, tops, strict=True):
             first = np.zeros(len(every))
-            for searcher, weight, vector in zip(
-                words.searchers, words.weights, vectors, strict=True
-            ):
-                linear = searcher.ranking.linear
-                expanded = searcher.bounding(vector)
-                asked = None if linear else SoftFrequencies.of(searcher.S, searcher.ranking, vector)
+            for (weight, space), vector in zip(words.summands, query.vectors, strict=True):
+                linear = space.ranking.linear
+                expanded = space.prepare(query).bounding
+                asked = None if linear else SoftFrequencies.of(space.S, space.ranking, vector)
                 kept = heaviest_terms(
-                    expanded.terms, expanded.weights, searcher.greatest_impacts, vector.terms,
+                    expanded.terms, expanded.weights, space.greatest_impacts, vector.terms,
                     n=stage.terms,
                 )  # fmt: skip
                 shorter = dict(zip(expanded.terms[kept], expanded.weights[kept], strict=True))
                 for place, document in enumerate(every):
-                    part, number = searcher.part_of(document)
+                    part, number = space.part_of(document)
                     terms, counts = part.segment.row(number)
                     ranked, total = part.ranking, 0.0
                     levels = np.searchsorted(part.segment.frequencies, counts)
@@ -226,13 +226,11 @@ def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
                     first[place] += weight * expanded.factor * ranked.factors[number] * total
             order = np.lexsort((every, -first.round(12)))[: stage.candidates]
             candidates = every[order[first[order] > 1e-12]]
-            if meant is not None and not len(candidates):
+            if query.unit is not None and not len(candidates):
                 assert top.plan.method in ("meaning", "meaning-alone", "meaning-all")
                 continue
             assert top.plan.n_candidates == len(candidates)
-            scores = words.scores(vectors, candidates)
-            if meant is not None:
-                scores = meaning.scores(vectors, meant, candidates)
+            scores = ranking.prepare(query).exact(candidates)
             assert top.scores.tolist() == scores[scores > 0][:0].tolist() or (
                 top.scores[0] == scores.max()
             )
@@ -240,12 +238,12 @@ def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_batches_threads_and_segments_give_the_same_bits(case):
-    words, meaning, queries = made(2, **case)
-    whole, whole_meaning, _ = made(2, **case, cuts=())
+    words, ranking, queries = made(2, **case)
+    whole, whole_ranking, _ = made(2, **case, cuts=())
     for stage in STAGES:
-        tops = search_in_two_stages(words, meaning, queries * 3, stage, k=5, threads=2)
+        tops = search_in_two_stages(words, ranking, queries * 3, stage, k=5, threads=2)
         for place, query in enumerate(queries * 3):
-            for one, other in ((words, meaning), (whole, whole_meaning)):
+            for one, other in ((words, ranking), (whole, whole_ranking)):
                 (alone,) = search_in_two_stages(one, other, [query], stage, k=5, threads=1)
                 assert bits(alone) == bits(tops[place])
                 assert alone.plan == tops[place].plan

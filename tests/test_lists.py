@@ -20,7 +20,7 @@ from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.soft import Soft
 from softcosine.evaluate.tuning.settings import Settings, indexed
 from softcosine.evaluate.tuning.workbench import Workbench
-from softcosine.index.search.explanation import SHORT
+from softcosine.index.spaces.part import SHORT
 from softcosine.matrix.list_use import list_use
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.similarity.combine.combined import first, noisy_or, scaled, strongest

@@ -16,10 +16,11 @@ import softcosine as sc
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.check import check_index
 from softcosine.index.directory.store import Store
+from softcosine.index.query.ready_query import FLOOR, FLOOR_OF_UNKNOWN, ReadyQuery
 from softcosine.index.search.execution import FEW_WORDS
-from softcosine.index.search.explanation import OTHERS, QUESTION, SHORT, TEXT
-from softcosine.index.spaces import meaning
-from softcosine.index.spaces.meaning import FLOOR, FLOOR_OF_UNKNOWN, QueryMeaning, meaning_searcher
+from softcosine.index.spaces import sum as sums
+from softcosine.index.spaces.part import OTHERS, QUESTION, SHORT, TEXT
+from softcosine.index.spaces.sum import meaning_of
 from toy_encoder import DIMENSIONS, ToyEncoder, toy_space, vector
 from toys import ToySource
 
@@ -203,8 +204,8 @@ def test_scores_have_the_same_bits_alone_in_a_batch_and_in_any_segments(
     for number, text in enumerate(documents):
         with apart.writer(merge=None) as writer:
             writer.add(str(number), text)
-    for few in (meaning._FEW, 0):  # also with the segments on several threads
-        with patch.object(meaning, "_FEW", few):
+    for few, most in ((sums._FEW, sums.MAX_DOCS), (0, 2)):  # also in many runs on several threads
+        with patch.multiple(sums, _FEW=few, MAX_DOCS=most):
             assert [shown(apart.search(query, k=4, ask=ask)) for query in asked] == alone
     with apart.writer() as writer:
         writer.merge()
@@ -406,7 +407,7 @@ def test_pairs_of_words_share_the_static_sums_of_both_texts(ask):
         for part in explanation.parts
         if part.space == "meaning"
     }
-    encoding, frequencies = meaning_searcher(index.snapshot), index.snapshot.piece_frequencies
+    encoding, frequencies = meaning_of(index.snapshot), index.snapshot.piece_frequencies
     query = SPACE.static_query([("moon", 1.0), ("tea", 1.0)], frequencies)
     document = SPACE.static_query([(word, 1.0) for word in ("red", "night", "red")], frequencies)
     given = query.vector if ask == "static" else SPACE.unit(vector("moon tea").astype(np.float32))
@@ -529,10 +530,10 @@ def test_a_package_without_a_query_table_is_named():
 def test_similar_documents_by_words_and_meaning():
     index = made(["green tea", "green moon", "tea tea moon", "red wheel"])
     by_words = {hit.id: hit.score for hit in index.similar("0", meaning=0)}
-    cosines = meaning_searcher(index.snapshot, "soft_cosine")
-    unit = cosines.unit(0)
+    space = meaning_of(index.snapshot)
+    cosines = space.prepare(ReadyQuery((), space.unit(0)))
     for hit in index.similar("0", meaning=2.0):
-        cosine = cosines.cosines(QueryMeaning(unit, 2.0), np.array([hit.number]))[0]
+        cosine = cosines.exact(np.array([hit.number]))[0]
         assert hit.score == by_words.get(hit.id, 0.0) + 2.0 * cosine
         total = sum(p.contribution for p in index.explain_similar("0", hit.id, meaning=2.0).parts)
         assert total == pytest.approx(hit.score)

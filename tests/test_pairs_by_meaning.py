@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import oracle
 from softcosine.errors import InvalidInputError
 from softcosine.index.near_duplicates import meaning
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.soft_index import SoftIndex
-from softcosine.index.spaces.meaning import QueryMeaning, meaning_searcher
+from softcosine.index.spaces.sum import meaning_of
 from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from toy_encoder import DIMENSIONS, ToyEncoder
@@ -67,17 +68,16 @@ def made(texts, *, last=(), deleted=(), unread=()):
 def similarities(index, by):
     """The similarity of each pair, with the earlier document as the query."""
     ids, found = list(index), {}
-    searcher = meaning_searcher(index.snapshot, "soft_cosine")
+    meaning = meaning_of(index.snapshot)
     numbers = {id: index.documents.number(id) for id in ids}
     for place, id in enumerate(ids):
-        unit = searcher.unit(numbers[id])
+        unit = meaning.unit(numbers[id])
         for other in ids[place + 1 :]:
             if by == "both":
                 found[id, other] = index.explain_similar(id, other, meaning=1).score / 2
-            elif unit is not None and searcher.unit(numbers[other]) is not None:
-                found[id, other] = searcher.cosines(
-                    QueryMeaning(unit, 1.0), np.array([numbers[other]])
-                )[0]
+            elif unit is not None and meaning.unit(numbers[other]) is not None:
+                query = meaning.prepare(ReadyQuery((), unit))
+                found[id, other] = query.exact(np.array([numbers[other]]))[0]
     return found
 
 

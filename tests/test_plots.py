@@ -20,8 +20,9 @@ from softcosine.errors import (
 )
 from softcosine.evaluate.plots import drawing
 from softcosine.evaluate.plots.heat_maps import grouped
-from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.spaces.part import Part
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.plots import (
     HeatMap,

@@ -419,7 +419,7 @@ def test_texts_are_read_only_where_a_phrase_is_still_in_question():
 def test_of_a_long_query_the_terms_of_largest_weight_count(documents, query, most, ranking):
     index = documents.index(ranking=ranking)
     counts = Counter(query)
-    weights = index.searcher().ranking.term_weights
+    weights = index.words().summands[0][1].ranking.term_weights
     order = sorted(counts, key=lambda term: (-counts[term] * weights[TERMS.index(term)], term))
     kept, dropped = order[:most], order[most:]
     found = index.search(query, max_terms=most)

@@ -66,7 +66,7 @@ def searched_slowly(searching, query, **settings):
 def test_columns_change_no_bit(ranking, weighting, share):
     with patch.multiple(columns, _SHARE=share, _FEWEST_DOCUMENTS=1):
         searching = searching_for(ranking, weighting)
-        part = searching.parts[0]
+        part = searching.space.parts[0]
         assert (frequent_columns(part.segment, part.ranking).values.shape[0] > 0) == (share > 1)
     for k, bound in ((1, 0.0), (10, 0.0), (10, 0.05), (N_DOCS, -np.inf)):
         for query in queries(6):
@@ -84,7 +84,7 @@ def test_a_panel_changes_no_bit(ranking, weighting, n_queries):
         {"k": 10},
         {"k": 10, "min_score": 0.05},
         {"k": N_DOCS + 1, "positive": False, "min_score": -np.inf},
-        {"k": 5, "expand_postings": False},
+        {"k": 5, "sharing": True},
     ):
         alone = [searching.search(query, **settings) for query in asked]
         # Chunks of any size, and panels whatever they cost.

@@ -17,7 +17,7 @@ from softcosine.index.search.vectors import RankedVectors
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.spaces.frequencies import SoftFrequencies
 from softcosine.text.weighting import Weighting
-from toys import ToySource, searcher_of, similarity_matrix
+from toys import ToySource, ready, searcher_of, similarity_matrix
 
 RANKING = "soft_tf_bm25"
 
@@ -37,7 +37,7 @@ def test_a_word_adds_no_more_than_its_own_frequency_could(c):
     """However many similar words a document has."""
     S = similarity_matrix(c.S)
     searcher = searcher_of(c.counts, S, RANKING, Weighting())
-    idf, k1 = searcher.ranking.term_weights, searcher.ranking.k1
+    idf, k1 = searcher.space.ranking.term_weights, searcher.space.ranking.k1
     for row in c.queries:
         found = searcher.scores(vector(row, searcher), np.arange(c.n_docs))
         assert (found <= (row @ idf) * (k1 + 1) * (1 + 1e-12)).all()
@@ -51,10 +51,10 @@ def test_a_word_adds_no_more_than_its_own_frequency_could(c):
 def test_a_sum_of_bounding_weights_times_impacts_is_at_least_the_score(c, k1, b):
     searcher = searcher_of(c.counts, similarity_matrix(c.S), RANKING, Weighting(k1=k1, b=b))
     impacts = oracle.tf(c.counts, "bm25", k1=k1, b=b).T
-    assert searcher.greatest_impacts == pytest.approx(impacts.max(axis=1), rel=1e-9)
+    assert searcher.space.greatest_impacts == pytest.approx(impacts.max(axis=1), rel=1e-9)
     for row in c.queries:
         query = vector(row, searcher)
-        bounding = searcher.bounding(query)
+        bounding = searcher.space.prepare(ready(query)).bounding
         scores = searcher.scores(query, np.arange(c.n_docs))
         assert (bounding.weights >= 0).all()
         bounds = bounding.weights @ impacts[bounding.terms]
@@ -67,17 +67,16 @@ def test_the_bound_of_one_similar_word_is_met_where_it_is_most_frequent():
     index = SoftIndex.from_texts(
         ["b b b b", "b", "c c"], source=ToySource({("a", "b"): 0.5}, known=["c"]), language="none",
     )  # fmt: skip
-    (searcher,) = index.searcher().searchers
-    (ready,) = Search.of(index.snapshot, SearchOptions(ask="words")).all_ready(["a"])
-    (query,) = ready.vectors
-    bounding = searcher.bounding(query)
-    bound = bounding.weights @ searcher.greatest_impacts[bounding.terms]
+    ((_, space),) = index.words().summands
+    (query,) = Search.of(index.snapshot, SearchOptions(ask="words")).all_ready(["a"])
+    bounding = space.prepare(query).bounding
+    bound = bounding.weights @ space.greatest_impacts[bounding.terms]
     assert bound == pytest.approx(index.search("a").hits[0].score, rel=1e-5)
 
 
 def vector(row, searcher):
     terms = np.flatnonzero(row).astype(np.int32)
-    return QueryVector(terms, row[terms] * searcher.ranking.term_weights[terms])
+    return QueryVector(terms, row[terms] * searcher.space.ranking.term_weights[terms])
 
 
 def test_similar_units_do_not_drown_the_other_word():
@@ -120,15 +119,15 @@ def test_a_batch_and_documents_as_queries_have_the_scores_of_a_search():
 def test_weights_of_snippets_are_those_without_saturation():
     S = similarity_matrix([[1, 0.5], [0.5, 1]])
     searcher = searcher_of([[1, 0], [0, 2], [1, 1]], S, RANKING, Weighting())
-    query = QueryVector(np.array([0], np.int32), searcher.ranking.term_weights[:1])
-    words = SoftFrequencies.of(S, searcher.ranking, query)
-    idf, factor = searcher.ranking.term_weights, searcher.ranking.k1 + 1
+    query = QueryVector(np.array([0], np.int32), searcher.space.ranking.term_weights[:1])
+    words = SoftFrequencies.of(S, searcher.space.ranking, query)
+    idf, factor = searcher.space.ranking.term_weights, searcher.space.ranking.k1 + 1
     np.testing.assert_allclose(words.expanded.weights, np.array([1, 0.5]) * idf * factor)
 
 
 def test_products_and_pairs_are_refused():
     index = SoftIndex.from_texts(["one tyre", "two tyres"], ranking=RANKING)
     with pytest.raises(InvalidInputError, match="scores by soft_tf_bm25 are not products"):
-        RankedVectors(index.searcher())
+        RankedVectors(index.words().summands[0][1])
     with pytest.raises(InvalidInputError, match="pairs are not found by soft_tf_bm25"):
         index.pairs(min_similarity=0.5, ranking=RANKING)

@@ -9,7 +9,8 @@ import numpy as np
 
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.system import Ranked
-from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.spaces.part import Part
 
 
 @dataclass

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -11,12 +12,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.segment.segment import Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.spaces.expansion import Expansions
-from softcosine.index.spaces.frequencies import FrequencySearcher
-from softcosine.index.spaces.frequencies import searcher_of as made_searcher
+from softcosine.index.spaces.frequencies import PreparedFrequencies, words_space
+from softcosine.index.spaces.space import UNDECIDED, Limits
+from softcosine.index.spaces.sum import Sum
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import SourceState
@@ -83,8 +86,71 @@ def similarity_matrix(S, vocabulary: Vocabulary | None = None) -> TermSimilarity
     return TermSimilarityMatrix.from_matrix(S, vocabulary, warn=False)
 
 
-def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=None):
-    """A searcher of the rows of X, inverted in parts that begin at `cuts`; some may be deleted."""
+class Searcher:
+    """Spaces over the rows of matrices, searched by vectors and by the options of `Limits`."""
+
+    def __init__(self, ranking):
+        self.ranking = ranking
+
+    @property
+    def space(self):
+        """The words of the only field."""
+        ((_, space),) = self.ranking.summands
+        return space
+
+    def search(self, query, **options):
+        (top,) = self.search_batch([query], **options)
+        return top
+
+    def search_batch(self, queries, *, sharing=False, threads=1, **options):
+        """With `sharing`, documents must share a term with the query in some field."""
+        limits, queries = Limits(**options, threads=threads), list(map(ready, queries))
+        if not sharing:
+            return self.ranking.best(queries, limits)
+        return [
+            self.ranking.best([query], replace(limits, allowed=list(self._sharing(query, limits))))[
+                0
+            ]
+            for query in queries
+        ]
+
+    def _sharing(self, query, limits):
+        for number, (part, mask) in enumerate(
+            zip(self.ranking.parts, limits.masks(self.ranking.parts), strict=True)
+        ):
+            assert part.segment.n_docs == len(mask)
+            held = [
+                words.parts[number].segment.documents_of(vector.terms)
+                for (_, words), vector in zip(self.ranking.summands, query.vectors, strict=True)
+            ]
+            yield mask & np.isin(np.arange(len(mask)), np.concatenate(held))
+
+    def scores(self, query, documents):
+        return self.ranking.prepare(ready(query)).exact(np.asarray(documents, np.int64))
+
+    def score(self, query, document):
+        return self.scores(query, [document])[0]
+
+
+def ready(query):
+    """The query of a vector, of one for each field, or as it is."""
+    if isinstance(query, ReadyQuery):
+        return query
+    return ReadyQuery((query,) if isinstance(query, QueryVector) else tuple(query))
+
+
+def summed(spaces, weights):
+    """The searcher of several spaces over the same documents."""
+    return Searcher(Sum(spaces[0].parts, tuple(zip(map(float, weights), spaces, strict=True))))
+
+
+def searcher_of(*arguments, **options):
+    """The searcher of one space of words; see `space_of`."""
+    return summed([space_of(*arguments, **options)], [1.0])
+
+
+def space_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=None, field=0):
+    """The words of the rows of X, inverted in parts that begin at `cuts`; some may be deleted."""
     X = csr_array(X, dtype=float)
     counts = weighting is not None or bool(np.all(X.data == np.rint(X.data)))
     bounds = sorted({0, *cuts, X.shape[0]})
@@ -93,24 +159,20 @@ def searcher_of(X, S, ranking="soft_cosine", weighting=None, *, cuts=(), live=No
     segments = [invert(X[rows.start : rows.stop]) for rows in ranges]
     masks = [None if live is None else np.asarray(live)[rows] for rows in ranges]
     statistics = FieldStatistics.of(segments, X.shape[1], live=masks)
-    return made_searcher(
-        [
-            RankedSegment(
-                segment, prepare(ranking, segment, S, weighting, statistics), rows.start, mask
-            )
-            for segment, rows, mask in zip(segments, ranges, masks, strict=True)
-        ],
-        S,
-    )
+    parts = [
+        RankedSegment(
+            segment, prepare(ranking, segment, S, weighting, statistics), rows.start, mask
+        )
+        for segment, rows, mask in zip(segments, ranges, masks, strict=True)
+    ]
+    return words_space(parts, S, field)
 
 
 def slowly():
     """Have every search score all documents in float64."""
     patches = ExitStack()
     patches.enter_context(patch.object(Expansions, "holding", lambda self, *_: [False] * len(self)))
-    patches.enter_context(
-        patch.object(FrequencySearcher, "approximate_scores", lambda *_: nullcontext())
-    )
+    patches.enter_context(patch.object(PreparedFrequencies, "bound", UNDECIDED))
     return patches
 
 

@@ -38,8 +38,8 @@ from softcosine.errors import (
     InvalidInputError,
     UnknownDocumentError,
 )
+from softcosine.index.search.execution import Search
 from softcosine.index.search.matches import Matches
-from softcosine.index.spaces.sum import FieldsSearcher
 from toy_encoder import ToyEncoder
 
 OPTIONS = st.fixed_dictionaries(
@@ -148,13 +148,13 @@ def test_equal_scores_go_by_the_order_of_insertion_into_all_shards():
 
 def test_shards_score_only_the_candidates_of_the_whole(monkeypatch):
     scored = []
-    score = FieldsSearcher.scores
+    score = Search.scores
 
-    def counting(self, vectors, documents):
+    def counting(self, query, documents):
         scored.append(len(documents))
-        return score(self, vectors, documents)
+        return score(self, query, documents)
 
-    monkeypatch.setattr(FieldsSearcher, "scores", counting)
+    monkeypatch.setattr(Search, "scores", counting)
     with in_memory(epoch("words"), documents_of("words", np.random.default_rng(1), 60), 4) as many:
         many.search("green tea", k=2, first_stage=sc.FirstStage(2, 5))
     assert len(scored) == 4

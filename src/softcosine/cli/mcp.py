@@ -69,7 +69,7 @@ def mcp(
             opened[name] = one_index(open_searchable(folders[name], encoder))
     ScoringOptions.of(**options)
     for one in opened.values():
-        one.searcher(options.get("ranking"))  # raises for an unknown one
+        one.words(options.get("ranking"))  # raises for an unknown one
     if config:
         if encoder is not None and Path(encoder).exists():
             encoder = str(Path(encoder).absolute())

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from softcosine.index.search.explanation import Explanation, Part
+    from softcosine.index.search.explanation import Explanation
     from softcosine.index.search.highlights import Snippet
     from softcosine.index.search.results import Hits
+    from softcosine.index.spaces.part import Part
 
 
 RANKINGS = {
@@ -247,7 +248,8 @@ def sums_shown(explanation: Explanation) -> Text:
     """Return what same words, similar words and meaning add, each in its colour."""
     from rich.text import Text
 
-    from softcosine.index.search.explanation import COLORS, SUMS
+    from softcosine.index.search.explanation import COLORS
+    from softcosine.index.spaces.part import SUMS
 
     colors = dict(zip(SUMS, COLORS, strict=True))
     shown = [Text(f"{name} {_short(own)}", colors[name]) for name, own in explanation.sums.items()]
@@ -256,7 +258,7 @@ def sums_shown(explanation: Explanation) -> Text:
 
 def pairs_shown(parts: Sequence[Part], limit: int = _SHOWN_PARTS) -> list[str]:
     """Return every word, and the largest parts between single words as ``tire ~ tyre .19``."""
-    from softcosine.index.search.explanation import SHORT
+    from softcosine.index.spaces.part import SHORT
 
     every = [f"{SHORT} {_short(one.contribution)}" for one in parts if one.query_word == SHORT]
     named = [part for part in parts if not (part.query_word + part.document_word).startswith("(")]

@@ -14,16 +14,17 @@ from softcosine._threads import in_threads
 from softcosine.errors import IndexFormatError
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.requests import FilterRequest, SearchOptions
-from softcosine.index.search.execution import ReadyQuery, Search
+from softcosine.index.search.execution import Search
 from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.first_stage import Staged
 from softcosine.index.search.matches import Matches, filtered
-from softcosine.index.search.query_encoding import document_encoding
+from softcosine.index.search.query_encoding import QueryEncoding, document_encoding
 from softcosine.index.segment.documents import Document
 from softcosine.index.segment.metadata_columns import Path as MetadataPath
 from softcosine.index.spaces.space import Top
-from softcosine.index.spaces.sum import searcher_of_index
+from softcosine.index.spaces.sum import words_of
 
 # The terms of a document and their counts, field by field.
 Rows = list[tuple[NDArray[np.int32], NDArray[np.float64]]]
@@ -115,7 +116,7 @@ class Shard:
         return inside
 
     def _search(self, request: SearchOptions) -> Search:
-        encoding = None
+        encoding = QueryEncoding(self._snapshot)
         if request.ask != "words":
             encoding = document_encoding(self._snapshot, request)
         return Search.of(self._snapshot, request, encoding)
@@ -158,9 +159,7 @@ class Shard:
 
     def nearest(self, query: ReadyQuery, request: SearchOptions, n: int) -> Top:
         """Return the nearest documents by meaning, with their cosines."""
-        search = self._search(request)
-        top = search.nearest(query, n, expand_postings=request.expand)
-        return top.renumbered(self._global)
+        return self._search(request).nearest(query, n).renumbered(self._global)
 
     def n_docs_of(self, terms: Sequence[int]) -> list[int]:
         """Return the number of documents that contain each term."""
@@ -168,9 +167,8 @@ class Shard:
 
     def impacts(self, ranking: str | None) -> list[NDArray[np.float64]]:
         """Return the greatest impacts of all terms, field by field."""
-        return [
-            one.greatest_impacts for one in searcher_of_index(self._snapshot, ranking).searchers
-        ]
+        fields = words_of(self._snapshot, ranking).summands
+        return [words.greatest_impacts for _, words in fields]
 
     def filtered(self, request: FilterRequest) -> Matches:
         """Return the first documents that pass a filter."""

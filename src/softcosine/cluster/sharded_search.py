@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from softcosine.cluster.shards import ShardedSnapshot, Shards
 from softcosine.index.query.query_vectors import Query
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.requests import FilterRequest, FirstStage, SearchOptions
 from softcosine.index.search.execution import (
     Page,
-    ReadyQuery,
     Search,
     soft_cosines,
 )
@@ -51,7 +51,7 @@ class ShardedSearch(Search):
     @property
     def _to_shards(self) -> SearchOptions:
         """The request for shards, to which queries come with their meaning."""
-        if self.encoding is None:
+        if self.encoding.ask == "words":
             return structs.replace(self.request, ask="words", meaning=None)
         return structs.replace(self.request, ask="static", meaning=self.encoding.weight)
 
@@ -79,20 +79,19 @@ class ShardedSearch(Search):
     def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""
         found: Explanation = self._shards.owner(id, "explained", query, id, self._to_shards)
-        if found.passage or self.encoding is None or query.meaning is None:
+        if found.passage or query.unit is None:
             return found
         number = self._whole.documents.number(id)  # shards have no encoder
-        return replace(found, passage=self.encoding.passage(query.meaning, number))
+        return replace(found, passage=self.encoding.passage(query.unit, number))
 
     def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of documents, given by their ids."""
         found = self._shards.by_id("scores_of", ids, query, self._to_shards)
         return np.array([found[id] for id in ids])
 
-    def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
-        """Return the nearest documents that pass the filter and the constraints, with cosines."""
-        request = structs.replace(self._to_shards, expand=expand_postings)
-        tops = self._shards.every("nearest", query, request, n)
+    def nearest(self, query: ReadyQuery, n: int) -> Top:
+        """Return the nearest documents that the query may return, with their cosines."""
+        tops = self._shards.every("nearest", query, self._to_shards, n)
         return Top.joined([NO_DOCUMENTS, *tops]).best(n)
 
     def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Matches]:
@@ -117,7 +116,7 @@ class ShardedSearch(Search):
         if not answers:
             return []
         tops = [
-            Top.joined(parts).best(n_candidates(stage, self.n_ranked, query.meaning))
+            Top.joined(parts).best(n_candidates(stage, self.n_ranked, query))
             for query, parts in zip(queries, zip(*answers, strict=True), strict=True)
         ]
         rescored = self._shards.every("rescored", queries, tops, self._to_shards)
@@ -128,10 +127,8 @@ class ShardedSearch(Search):
     ) -> tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...]:
         """Return, for each field, the terms that a query reaches and their greatest impacts."""
         every = self._whole.greatest_impacts(self.request.ranking)
-        fields = zip(self.searcher.searchers, query.vectors, every, strict=True)
-        reached = [
-            (searcher.bounding(vector).terms, impacts) for searcher, vector, impacts in fields
-        ]
+        fields = zip(self.words.summands, every, strict=True)
+        reached = [(words.prepare(query).bounding.terms, own) for (_, words), own in fields]
         return tuple((terms, impacts[terms]) for terms, impacts in reached)
 
     def similarities(self, documents: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:

@@ -161,7 +161,7 @@ class SoftIndex(Searchable):
         with index.writer(memory=None, merge=None, default=default, progress=progress) as writer:
             for document in from_columns(texts, ids, metadata, distinct=True):
                 writer.add(*document)
-        index.searcher(ranking)  # compute norms now; raises if S is not valid
+        index.words(ranking)  # compute norms now; raises if S is not valid
         return index
 
     @classmethod

@@ -104,39 +104,40 @@ def exact_cosines(query, vectors, chosen, cosines):
         cosines[c] = cosine
 
 
-@kernel(
-    "int64(float32[::1], float64, float64, float32[::1], float64, float64, float64, uint8[::1],"
-    " float64, float64[::1], uint32[::1])"
-)
-def select_sums(
-    words, scale, word_error, cosines, weight, cosine_error, floor, allowed, minimum, heap,
-    candidates,
-):  # fmt: skip
-    """Write every document that can be among the k best by ``words + weight * cosine``.
+@kernel("int64(float32[:, ::1], float64[:, ::1], uint8[::1], float64, float64[::1], uint32[::1])")
+def select_sums(scores, spaces, allowed, minimum, heap, candidates):
+    """Write every document that can be among the k best by a weighted sum of spaces.
 
-    ``scale * words[d]`` has the relative error `word_error`, ``cosines[d]`` the absolute error
-    `cosine_error`; weight > 0. A document counts if it is `allowed` and its score of words is above
-    0 or its cosine at least `floor`. `heap` (k,) holds the greatest lower bounds of the documents
-    before, -inf at first, and is updated. Documents whose upper bound is below its least, or below
-    `minimum`, are no candidates. Returns the number of candidates; they ascend.
+    A row of `spaces` has the weight of a space, a scale, the relative and the absolute error of
+    ``scale * scores[s, d]``, and a floor. A document counts if it is `allowed` and its score by
+    some space is above 0 and reaches the floor. `heap` (k,) holds the greatest lower bounds of the
+    documents before, -inf at first, and is updated. Documents whose upper bound is below its least,
+    or below `minimum`, are no candidates. Returns the number of candidates; they ascend.
     """
-    margin = weight * cosine_error
-    for d in range(words.shape[0]):
+    n_spaces, n_docs = scores.shape
+    for d in range(n_docs):
         if allowed[d] == 0:
             continue
-        word, cosine = scale * np.float64(words[d]), np.float64(cosines[d])
-        if word > 0.0 or cosine >= floor + cosine_error:
-            least = word * (1.0 - word_error) + weight * cosine - margin
-            if least > heap[0]:
-                push(heap, least)
+        least, hit = 0.0, False
+        for s in range(n_spaces):
+            score = spaces[s, 1] * np.float64(scores[s, d])
+            low = score - (score * spaces[s, 2] + spaces[s, 3])
+            least += spaces[s, 0] * low
+            hit |= low > 0.0 and low >= spaces[s, 4]
+        if hit and least > heap[0]:
+            push(heap, least)
     bound = max(heap[0], minimum)
     n = 0
-    for d in range(words.shape[0]):
+    for d in range(n_docs):
         if allowed[d] == 0:
             continue
-        word, cosine = scale * np.float64(words[d]), np.float64(cosines[d])
-        most = word * (1.0 + word_error) + weight * cosine + margin
-        if most >= bound and (word > 0.0 or cosine >= floor - cosine_error):
+        most, hit = 0.0, False
+        for s in range(n_spaces):
+            score = spaces[s, 1] * np.float64(scores[s, d])
+            high = score + (score * spaces[s, 2] + spaces[s, 3])
+            most += spaces[s, 0] * high
+            hit |= high > 0.0 and high >= spaces[s, 4]
+        if hit and most >= bound:
             candidates[n] = d
             n += 1
     return n

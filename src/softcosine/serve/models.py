@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
 from softcosine.index.requests import SearchRequest
-from softcosine.index.search.explanation import Part
 from softcosine.index.search.results import Hit, Hits, Listing
 from softcosine.index.segment.documents import Document
+from softcosine.index.spaces.part import Part
 from softcosine.index.wire import form
 from softcosine.operations import OPERATIONS, shape
 from softcosine.serve.served_index import Completion

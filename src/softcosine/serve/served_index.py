@@ -188,7 +188,7 @@ class ServedIndex:
             if self._index.commit == self.view.commit:
                 return False
             view = View(self._index.at_commit())
-            view.index.searcher()  # prepared here, so that no search waits for it
+            view.index.words()  # prepared here, so that no search waits for it
             self.view = view
             return True
 

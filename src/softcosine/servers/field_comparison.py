@@ -10,7 +10,7 @@ import numpy as np
 
 from softcosine._validation import check_choice, check_whole
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.search.server_query import Words
+from softcosine.index.search.server_query import SentWords
 from softcosine.servers.text_field import TermFacts, TextField
 from softcosine.text.analyzer import Analyzer
 
@@ -79,7 +79,7 @@ class FieldComparison:
     n_words: int
     equal: float
     unstemmed: float
-    words: Words
+    words: SentWords
     differences: tuple[WordDifference, ...]
     facts: TermFacts | None
     k1: float
@@ -191,7 +191,7 @@ def _spread(
     return [known[place] for place in places]
 
 
-def _words(analyzer: Analyzer, equal: float, unstemmed: float) -> Words:
+def _words(analyzer: Analyzer, equal: float, unstemmed: float) -> SentWords:
     if not analyzer.stems or max(equal, unstemmed) < USABLE:
         return "terms" if not analyzer.stems else "analyzed"
     return "terms" if equal >= unstemmed else "forms"

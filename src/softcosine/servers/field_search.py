@@ -15,7 +15,7 @@ from softcosine.index.query.constraints import all_of, mask_of
 from softcosine.index.requests import ExpandRequest, FirstStage, SearchKeywords, SearchOptions
 from softcosine.index.search.execution import Search
 from softcosine.index.search.results import Hits
-from softcosine.index.search.server_query import Words, server_query
+from softcosine.index.search.server_query import SentWords, server_query
 from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
@@ -34,7 +34,7 @@ def search_field(
     field: TextField,
     query: str | Sequence[str],
     *,
-    words: Words = "terms",
+    words: SentWords = "terms",
     timeout: float | None = None,
     **options: Unpack[SearchKeywords],
 ) -> Hits:

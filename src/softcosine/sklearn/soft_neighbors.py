@@ -13,15 +13,15 @@ from scipy.sparse import csr_array, vstack
 from softcosine._validation import check_choice
 from softcosine.errors import InvalidInputError, NotFittedError
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.spaces.frequencies import searcher_of
+from softcosine.index.spaces.frequencies import words_space
 from softcosine.index.spaces.plan import Plan
-from softcosine.index.spaces.space import (
-    check_k,
-)
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.space import Limits, check_k
+from softcosine.index.spaces.sum import Sum
+from softcosine.index.spaces.words import Words
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.space.norms import checked_matrix, column_terms, distances
 from softcosine.text.weighting import Weighting, checked_weighting
@@ -108,7 +108,7 @@ class SoftNeighbors:
         self.n_jobs = n_jobs
 
     def __repr__(self) -> str:
-        fitted = f", {self.n_samples_fit_} rows" if hasattr(self, "searcher_") else ""
+        fitted = f", {self.n_samples_fit_} rows" if hasattr(self, "words_") else ""
         return f"SoftNeighbors({self.S!r}, ranking={self.ranking!r}{fitted})"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class SoftNeighbors:
             )  # fmt: skip
             parts.append(RankedSegment(segment, prepared, first))
             first += segment.n_docs
-        self.searcher_ = searcher_of(parts, self.S)
+        self.words_ = words_space(parts, self.S)
         self.n_features_in_ = len(self.S)
         self.n_samples_fit_ = X.shape[0]
         return self
@@ -184,12 +184,12 @@ class SoftNeighbors:
         ------
         NotFittedError, InvalidInputError, VocabularyMismatchError, IndefiniteMatrixError
         """
-        searcher = self.searcher
+        words = self.words
         k = check_k(self.n_neighbors if k is None else k)
         if Q is None:
             return _without_self(
                 self.search(
-                    vstack([part.segment.matrix() for part in searcher.parts], format="csr"),
+                    vstack([part.segment.matrix() for part in words.parts], format="csr"),
                     k=k + 1,
                 )
             )
@@ -197,9 +197,9 @@ class SoftNeighbors:
         queries = self.query_vectors(Q)
         if k == 0:
             return Matches(np.empty((len(queries), 0), np.int64), np.empty((len(queries), 0)))
-        tops = searcher.search_batch(
-            queries, k=k, min_score=-np.inf, positive=False, threads=self.n_jobs
-        )
+        limits = Limits(k=k, min_score=-np.inf, positive=False, threads=self.n_jobs)
+        ready = [ReadyQuery((query,)) for query in queries]
+        tops = Sum(words.parts, ((1.0, words),)).best(ready, limits)
         return Matches(
             np.array([top.documents for top in tops], np.int64).reshape(len(tops), k),
             np.array([top.scores for top in tops]).reshape(len(tops), k),
@@ -230,8 +230,7 @@ class SoftNeighbors:
             If there are fewer than `n_neighbors` rows, or distances are requested from a ranking
             whose scores are not cosines; also as in `search`.
         """
-        searcher = self.searcher
-        if return_distance and searcher.ranking.normalization == "none":
+        if return_distance and self.words.ranking.normalization == "none":
             raise InvalidInputError(
                 f"{self.ranking} gives scores without a bound, of which no distance can be made; "
                 "rank by soft_cosine, take the scores of search(), or pass return_distance=False."
@@ -297,30 +296,30 @@ class SoftNeighbors:
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(self.__dict__)
-        if "searcher_" in state:
+        if "words_" in state:
             # As bytes: joblib maps arrays read-only in other processes, but the compiled kernels
             # require writable arrays.
-            state["searcher_"] = pickle.dumps(self.searcher_)
+            state["words_"] = pickle.dumps(self.words_)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if "searcher_" in state:
-            self.searcher_ = pickle.loads(state["searcher_"])
+        if "words_" in state:
+            self.words_ = pickle.loads(state["words_"])
 
     @property
-    def searcher(self) -> Searcher:
-        """The searcher of the fitted rows; NotFittedError before `fit`."""
-        searcher: Searcher | None = getattr(self, "searcher_", None)
-        if searcher is None:
+    def words(self) -> Words:
+        """The space of the fitted rows; NotFittedError before `fit`."""
+        words: Words | None = getattr(self, "words_", None)
+        if words is None:
             raise NotFittedError("this SoftNeighbors is not fitted yet; call fit(X) first.")
-        return searcher
+        return words
 
     def query_vectors(self, Q: ArrayLike | csr_array) -> list[QueryVector]:
         """Return the weighted rows of Q as queries; errors are those of `search`."""
         terms = self._terms or column_terms(self.S, Q)
         Q = _non_negative(checked_matrix(Q, len(self.S), "Q", terms), "Q")
-        ranking = self.searcher.ranking
+        ranking = self.words.ranking
         weighting, average = ranking.query_weighting, ranking.average_length
         queries = []
         for row in range(Q.shape[0]):

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from softcosine._validation import check_type, check_whole
 from softcosine.evaluate.plots.drawing import Picture, columns, label
 from softcosine.index.rankings import TITLES
-from softcosine.index.search.explanation import COLORS, SUMS, Explanation, Part
+from softcosine.index.search.explanation import COLORS, Explanation
+from softcosine.index.spaces.part import SUMS, Part
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

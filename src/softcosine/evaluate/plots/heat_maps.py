@@ -13,11 +13,13 @@ from softcosine._validation import check_choice, check_type, check_whole
 from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.evaluate.plots.drawing import MOST_ROWS, Picture, columns, label
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.query_vectors import OutsideWord, ParsedQuery, query_vector
+from softcosine.index.query.query_vectors import OutsideWord
 from softcosine.index.rankings import TITLES
+from softcosine.index.search.execution import compared
 from softcosine.index.search.results import Hits
 from softcosine.index.search.searchable import Searchable
-from softcosine.index.spaces.sum import FieldsSearcher, searcher_of_index
+from softcosine.index.spaces.sum import Sum, words_of
+from softcosine.index.spaces.words import Words
 from softcosine.matrix.outside import outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.text.analyzer import shortened
@@ -239,7 +241,7 @@ def similarity_heat_map(
     >>> heat.save("heat.png")  # doctest: +SKIP
     """
     snapshot = _snapshot_of(index)
-    searcher = _compared_searcher(snapshot, ranking)
+    words = _compared_words(snapshot, ranking)
     if ids is None:
         _check_number(snapshot.n_docs, "pass the ids of fewer.")
         numbers = snapshot.documents.numbers
@@ -257,8 +259,8 @@ def similarity_heat_map(
         later = by_number[place:]
         if place + 1 < len(numbers) and numbers[row] == numbers[later[1]]:
             raise InvalidInputError(f"the id {shortened(names[row])} comes twice; give it once.")
-        vectors = _document_vectors(snapshot, searcher, int(numbers[row]))
-        values[row, later] = values[later, row] = searcher.scores(vectors, numbers[later])
+        scores = compared(snapshot, words, int(numbers[row]), numbers[later])
+        values[row, later] = values[later, row] = scores
     unit = _unit_of(snapshot, ranking)
     return arranged(shown, values, order, unit=unit, title=title)
 
@@ -468,30 +470,22 @@ def _snapshot_of(index: Searchable) -> Snapshot:
     return index.snapshot
 
 
-def _compared_searcher(snapshot: Snapshot, ranking: str) -> FieldsSearcher:
-    """Return the searcher that compares documents.
+def _compared_words(snapshot: Snapshot, ranking: str) -> Sum[Words]:
+    """Return the words by which documents are compared.
 
     Raises
     ------
     InvalidInputError
         If the ranking or S is not symmetric.
     """
-    searcher = searcher_of_index(snapshot, ranking)
+    words = words_of(snapshot, ranking)
     if ranking not in _SYMMETRIC:
         raise InvalidInputError(
             f"documents are compared by {' or '.join(_SYMMETRIC)}; {ranking!r} tells a query from "
             "a document."
         )
     snapshot.S.require_symmetric("comparing documents")
-    return searcher
-
-
-def _document_vectors(snapshot: Snapshot, searcher: FieldsSearcher, number: int) -> tuple[Any, ...]:
-    """Return a document as a query, one vector per field."""
-    return tuple(
-        query_vector(ParsedQuery(terms, frequencies, ()), one.ranking, snapshot.S, snapshot.source)
-        for (terms, frequencies), one in zip(snapshot.rows(number), searcher.searchers, strict=True)
-    )
+    return words
 
 
 def _unit_of(snapshot: Snapshot, ranking: str) -> str:

@@ -13,7 +13,8 @@ from softcosine.evaluate.systems.analysis import Corpus, TextSettings, words_sho
 from softcosine.evaluate.systems.fitted import FittedVectors, products
 from softcosine.evaluate.systems.rows import SparseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, setting
-from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.spaces.part import Part
 from softcosine.text.weighting import Weighting
 
 

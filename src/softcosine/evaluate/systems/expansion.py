@@ -17,8 +17,9 @@ from softcosine.evaluate.systems.partners import Partners
 from softcosine.evaluate.systems.rows import SparseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, optional, setting, whole
 from softcosine.evaluate.systems.similarities import SimilaritySettings
-from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation
 from softcosine.index.soft_index import SoftIndex
+from softcosine.index.spaces.part import Part
 from softcosine.matrix.recipe import BuiltSimilarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.analyzer import Analyzer

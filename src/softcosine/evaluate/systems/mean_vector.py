@@ -14,7 +14,8 @@ from softcosine.evaluate.systems.fitted import FittedVectors
 from softcosine.evaluate.systems.rows import DenseRows, unit_rows
 from softcosine.evaluate.systems.settings import choice, number, setting, whole
 from softcosine.evaluate.systems.word_vectors import VectorSettings, VectorTexts, word_weights
-from softcosine.index.search.explanation import Explanation, Part
+from softcosine.index.search.explanation import Explanation
+from softcosine.index.spaces.part import Part
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from softcosine.index.near_duplicates.panels import Comparison
 from softcosine.index.rankings import RankedSegment
 from softcosine.index.spaces.meaning import no_coordinates
 from softcosine.index.spaces.space import check_min_score
-from softcosine.index.spaces.sum import searcher_of_index
+from softcosine.index.spaces.sum import words_of
 from softcosine.space.chance import slope_of
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def compared(
 
 
 def _parts(snapshot: Snapshot, ranking: str) -> tuple[RankedSegment, ...]:
-    (searcher,) = searcher_of_index(snapshot, ranking).searchers
-    if not searcher.ranking.linear:
+    ((_, words),) = words_of(snapshot, ranking).summands
+    if not words.ranking.linear:
         raise InvalidInputError(f"pairs are not found by {ranking}; leave out ranking=.")
-    return searcher.parts
+    return words.parts

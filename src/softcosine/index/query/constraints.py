@@ -96,6 +96,14 @@ class _Constraint:
         return found
 
 
+def sharing(segment: IndexedSegment, terms: Iterable[NDArray[np.int32]]) -> Mask:
+    """Return the documents of a segment that have one of the terms of their field."""
+    mask = np.zeros(segment.n_docs, np.bool_)
+    for own, some in zip(segment.fields, terms, strict=True):
+        mask[own.documents_of(some)] = True
+    return mask
+
+
 @dataclass(frozen=True, slots=True)
 class Constraints:
     """Terms and phrases that documents must, or must not, contain.

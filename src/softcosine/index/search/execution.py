@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain, compress
 from operator import not_
@@ -17,7 +17,7 @@ from softcosine._deadline import check_deadline
 from softcosine._threads import in_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
-from softcosine.index.query.constraints import Constraints, Mask, Restrictions
+from softcosine.index.query.constraints import Mask, Restrictions, all_of, sharing
 from softcosine.index.query.parser import Clause, has_unmatched_quote, parse_syntax
 from softcosine.index.query.query_vectors import (
     ParsedQuery,
@@ -28,11 +28,12 @@ from softcosine.index.query.query_vectors import (
     query_text,
     query_vector,
 )
+from softcosine.index.query.ready_query import FLOOR_OF_LANGUAGES, FLOOR_OF_UNKNOWN, ReadyQuery
 from softcosine.index.query.suggestions import Suggestion, spellings_of
 from softcosine.index.requests import SearchOptions, key_path
-from softcosine.index.search.explanation import SHORT, Explanation, Part, word_parts
+from softcosine.index.search.explanation import Explanation
 from softcosine.index.search.facets import Facets, facet_counts, ordered_facets
-from softcosine.index.search.first_stage import Staged, first_stage, second_stage
+from softcosine.index.search.first_stage import Staged, by_heaviest_terms, n_candidates
 from softcosine.index.search.highlights import (
     MAX_TEXT,
     Snippet,
@@ -41,19 +42,17 @@ from softcosine.index.search.highlights import (
     snippet,
     without_title,
 )
-from softcosine.index.search.matches import Group, Matches, count, why_none_passes
-from softcosine.index.search.query_encoding import QueryEncoding, why_words_alone
+from softcosine.index.search.matches import Matches, count, why_none_passes
+from softcosine.index.search.query_encoding import QueryEncoding
 from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort
 from softcosine.index.segment.documents import Document, title_of
 from softcosine.index.segment.metadata_columns import MISSING, value_at
 from softcosine.index.segment.segment import AllWords, Ways
-from softcosine.index.spaces.meaning import FLOOR_OF_LANGUAGES, FLOOR_OF_UNKNOWN, QueryMeaning
-from softcosine.index.spaces.plan import MEANING
-from softcosine.index.spaces.space import (
-    Top,
-)
-from softcosine.index.spaces.sum import FieldsSearcher, searcher_of_index
+from softcosine.index.spaces.plan import MEANING, NOTHING, SHARING
+from softcosine.index.spaces.space import Limits, Space, Top
+from softcosine.index.spaces.sum import PreparedSum, Sum, meaning_of, ranking_of, words_of
+from softcosine.index.spaces.words import Words
 from softcosine.text.analyzer import shortened
 
 # Number of best documents to select from: enough for variety, few enough to be all relevant.
@@ -126,38 +125,6 @@ _FILLED_AT_ONCE = 4096  # documents scored at once for `fill`
 
 
 @dataclass(frozen=True, slots=True)
-class ReadyQuery:
-    """A parsed query, its vector for every field, and its meaning if that counts.
-
-    `texts` are those that meaning is about, with their weights; `corrected` has the misspelt words
-    of the query and what replaces them. What depends on the documents: `least` is the least score
-    that is sorted or counted, `near` are the documents that meaning adds to a sorted search, and
-    `impacts`, for each field, terms and their greatest impacts (`impacts_of`), in place of those of
-    the segments.
-    """
-
-    shown: str
-    parsed: tuple[ParsedQuery, ...]
-    vectors: tuple[QueryVector, ...]
-    constraints: Constraints | None = None
-    meaning: QueryMeaning | None = None
-    texts: tuple[tuple[str, float], ...] = ()
-    corrected: Mapping[str, str] = field(default_factory=dict)
-    least: float = 0.0
-    near: NDArray[np.int64] | None = None
-    impacts: tuple[tuple[NDArray[np.int32], NDArray[np.float64]], ...] | None = None
-    is_document: bool = False
-    unmatched_quote: bool = False
-
-    @property
-    def absent(self) -> bool:
-        """Whether the query has words, and no document has any of them or your synonyms."""
-        words = any(one.outside or one.unknown for one in self.parsed)
-        own = any(word.ways for one in self.parsed for word in one.said)
-        return words and not own and not any(len(one.terms) for one in self.parsed)
-
-
-@dataclass(frozen=True, slots=True)
 class Page:
     """A query, the hits of its page without their documents, and the facets.
 
@@ -179,27 +146,37 @@ class Search:
     ----------
     snapshot : Snapshot
     request : SearchOptions
-    searcher : FieldsSearcher
-        Of the ranking.
-    encoding : QueryEncoding or None
-        None for a search by words alone.
+    ranking : Sum
+        Of words and meaning.
+    encoding : QueryEncoding
     restrictions : Restrictions
         Which documents its queries may return.
     """
 
     snapshot: Snapshot
     request: SearchOptions
-    searcher: FieldsSearcher
-    encoding: QueryEncoding | None
+    ranking: Sum[Space]
+    encoding: QueryEncoding
     restrictions: Restrictions
 
     @classmethod
     def of(
         cls, snapshot: Snapshot, request: SearchOptions, encoding: QueryEncoding | None = None
     ) -> Self:
-        """Return the search of a request."""
-        searcher = searcher_of_index(snapshot, request.ranking)
-        return cls(snapshot, request, searcher, encoding, Restrictions.of(snapshot, request))
+        """Return the search of a request; by words alone without an encoding."""
+        encoding = encoding or QueryEncoding(snapshot)
+        ranking = ranking_of(snapshot, request.ranking, encoding.weight)
+        return cls(snapshot, request, ranking, encoding, Restrictions.of(snapshot, request))
+
+    @property
+    def words(self) -> Sum[Words]:
+        """The words of every field, by the ranking of the request."""
+        return words_of(self.snapshot, self.request.ranking)
+
+    @property
+    def ranking_name(self) -> str:
+        """The name of the ranking of words."""
+        return self.request.ranking or self.snapshot.ranking
 
     @property
     def n_candidates(self) -> int:
@@ -214,10 +191,7 @@ class Search:
 
     def execute(self, queries: Sequence[Query], threads: int | None) -> list[Hits]:
         """Return the hits of queries."""
-        hits = self.hits(self.pages(queries, threads))
-        if self.encoding is not None or not (note := why_words_alone(self.snapshot, self.request)):
-            return hits
-        return [replace(one, plan=replace(one.plan, reason=one.plan.reason + note)) for one in hits]
+        return self.hits(self.pages(queries, threads))
 
     def pages(self, queries: Sequence[Query], threads: int | None) -> Iterator[Page]:
         """Return the page of each query, without reading documents."""
@@ -246,7 +220,7 @@ class Search:
 
     def all_ready(self, queries: Sequence[Query], threads: int | None = None) -> list[ReadyQuery]:
         """Return queries as `ready` does, on several threads if an encoder reads them."""
-        slow = self.encoding is not None and self.encoding.ask == "encoder"
+        slow = self.encoding.ask == "encoder"
         return in_threads(self.ready, queries, threads if slow else 1)
 
     def ready(self, query: Query, *, by_word: bool = False) -> ReadyQuery:
@@ -269,26 +243,26 @@ class Search:
             (query_text(one.text), one.weight) for one in clauses if one.kind != "must_not"
         )
         defined = tuple({one.defined: one.likeness for one in parsed if one.defined}.items())
-        meaning = None if self.encoding is None else self.encoding.meaning(texts, defined)
-        if by_word and self.encoding is not None and meaning is not None:
-            meaning = self.encoding.by_word(meaning, texts, defined)
-        if meaning is not None and not isinstance(query, Mapping):
-            meaning = replace(meaning, all_words=self._few(clauses, parsed[0]))
-        constraints = self.restrictions.of_query(clauses)
-        shown = query_text(query)
-        texts += defined
-        quotes = self.request.syntax is not False and not isinstance(query, Mapping)
         ready = ReadyQuery(
-            shown, limited, vectors, constraints, meaning, texts, corrected,
-            unmatched_quote=quotes and has_unmatched_quote(clauses),
+            vectors, self.encoding.unit(texts, defined), shown=query_text(query), parsed=limited,
+            constraints=self.restrictions.of_query(clauses), texts=texts + defined,
+            corrected=corrected,
         )  # fmt: skip
-        if meaning is None or not ready.absent or not any(one.unknown for one in limited):
+        if not isinstance(query, Mapping):
+            quotes = self.request.syntax is not False and has_unmatched_quote(clauses)
+            few = self._few(clauses, parsed[0]) if ready.unit is not None else ()
+            ready = replace(ready, all_words=few, unmatched_quote=quotes)
+        if ready.unit is None:
             return ready
-        if self.encoding is not None and self.encoding.knows_words(texts):
-            return replace(ready, meaning=replace(meaning, floor=FLOOR_OF_LANGUAGES))
+        if by_word:
+            ready = replace(ready, without=self.encoding.without_words(texts, defined))
+        if not ready.absent or not any(one.unknown for one in limited):
+            return ready
+        if self.encoding.knows_words(ready.texts):
+            return replace(ready, floor=FLOOR_OF_LANGUAGES)
         if any(one.outside for one in limited):
             return ready
-        return replace(ready, meaning=replace(meaning, floor=FLOOR_OF_UNKNOWN))
+        return replace(ready, floor=FLOOR_OF_UNKNOWN)
 
     def _parsed(
         self, clauses: tuple[Clause, ...]
@@ -340,18 +314,18 @@ class Search:
 
         If the fields have queries that are `alike`, the weights of all fields count together.
         """
-        limit, vectors = self.request.max_terms, query_vectors(self.snapshot, self.searcher, parsed)
+        limit, vectors = self.request.max_terms, query_vectors(self.snapshot, self.words, parsed)
         if limit is None or all(len(one.terms) <= limit for one in parsed):
             return parsed, vectors
         weights = [vector.weights for vector in vectors]
         if alike:
-            pairs = zip(self.searcher.weights, weights, strict=True)
+            pairs = zip(self.words.weights, weights, strict=True)
             none = np.zeros(len(parsed[0].terms))
             weights = [sum((weight * one for weight, one in pairs), none)] * len(parsed)
         parsed = tuple(
             heaviest(one, of_terms, limit) for one, of_terms in zip(parsed, weights, strict=True)
         )
-        return parsed, query_vectors(self.snapshot, self.searcher, parsed)
+        return parsed, query_vectors(self.snapshot, self.words, parsed)
 
     def document(self, id: str) -> tuple[ReadyQuery, int]:
         """Return a document as a query, and its number.
@@ -366,12 +340,12 @@ class Search:
             parsed.append(
                 ParsedQuery(terms, frequencies, tuple(known.get(name, name) for name in names))
             )
-        vectors = query_vectors(self.snapshot, self.searcher, parsed)
-        ready = ReadyQuery(f"like {id}", tuple(parsed), vectors, is_document=True)
-        if self.encoding is None:
+        vectors = query_vectors(self.snapshot, self.words, parsed)
+        ready = ReadyQuery(vectors, shown=f"like {id}", parsed=tuple(parsed), is_document=True)
+        if self.encoding.ask == "words":
             return ready, number
-        meaning = self.encoding.meaning_of_document(number)
-        return replace(ready, meaning=meaning, texts=self.encoding.clauses_of(number)), number
+        unit = meaning_of(self.snapshot).unit(number)
+        return replace(ready, unit=unit, texts=self.encoding.clauses_of(number)), number
 
     # Match: the documents that may be returned, and what a page needs of those that match.
 
@@ -380,60 +354,69 @@ class Search:
         request = self.request
         if request.min_score is None and not request.fill:
             best = structs.replace(request, k=1, offset=0, sort=None, facets=[])
-            meaning = query.meaning and replace(query.meaning, all_words=())
-            (matches,) = replace(self, request=best).found([replace(query, meaning=meaning)])
-            share = SHARES_OF_BEST["words" if self.encoding is None else self.encoding.ask]
+            (matches,) = replace(self, request=best).found([replace(query, all_words=())])
+            share = SHARES_OF_BEST[self.encoding.ask]
             query = replace(query, least=share * matches.best.best(1).scores.sum())
-        if query.meaning is None:
+        if query.unit is None:
             return query
-        near = self.nearest(query, _NEAREST, expand_postings=self.request.expand)
+        near = self.nearest(query, _NEAREST)
         return replace(query, near=np.sort(near.documents))
 
-    def nearest(self, query: ReadyQuery, n: int, *, expand_postings: bool = True) -> Top:
-        """Return the nearest documents that pass the filter and the constraints, with cosines."""
-        assert self.encoding is not None
-        assert query.meaning is not None
-        return self.encoding.searcher.nearest(
-            query.vectors, query.meaning, n=n, expand_postings=expand_postings,
-            allowed=self.restrictions.masks(query.constraints),
-        )  # fmt: skip
+    def nearest(self, query: ReadyQuery, n: int) -> Top:
+        """Return the nearest documents that the query may return, with their cosines."""
+        meaning = replace(self.ranking, summands=((1.0, meaning_of(self.snapshot)),))
+        limits = Limits(k=n, allowed=self._allowed(query), threads=1)
+        return meaning.prepare(replace(query, all_words=())).best(limits)
+
+    def _allowed(self, query: ReadyQuery) -> Sequence[Mask | None]:
+        """Return the documents that a query may return: for `expand=False`, with a term of it."""
+        masks = self.restrictions.masks(query.constraints)
+        if self.request.expand:
+            return masks
+        return [
+            all_of([mask, sharing(segment, [one.terms for one in query.vectors])])
+            for segment, mask in zip(self.snapshot.segments, masks, strict=True)
+        ]
 
     def found(self, queries: Sequence[ReadyQuery], threads: int | None = 1) -> Iterator[Matches]:
         """Return what matches each query."""
         request = self.request
+        one_by_one = request.all_matching or request.fill or not request.expand
         alone = [
-            request.all_matching or one.constraints is not None or one.impacts is not None
+            one_by_one or one.constraints is not None or request.stage is not None
             for one in queries
         ]
         together = list(compress(queries, map(not_, alone)))
-        masks = self.restrictions.masks(None)
-        groups = iter(self._ranked(together, masks, self.n_ranked, threads=threads))
+        limits = self._best_limits(self.restrictions.filtered, threads)
+        tops = iter(self.ranking.best(together, limits) if together else ())
         pairs = [
-            (query, None if apart else next(groups))
+            (query, None if apart else next(tops))
             for query, apart in zip(queries, alone, strict=True)
         ]
-        slow = request.fill or any(alone)
-        return iter(in_threads(lambda pair: self._cut(*pair), pairs, threads if slow else 1))
+        return iter(in_threads(lambda pair: self._cut(*pair), pairs, threads if any(alone) else 1))
 
-    def _cut(self, query: ReadyQuery, group: Group | None) -> Matches:
+    def _cut(self, query: ReadyQuery, top: Top | None) -> Matches:
         """Return what matches a query, cut to what a page can need.
 
-        All matches of many queries take too much memory. `group` are the best documents, if they
-        are known.
+        All matches of many queries take too much memory. `top` are the best documents, if they are
+        known.
         """
         check_deadline()
-        request, keys = self.request, parse_sort(self.request.sort)
-        allowed = self.restrictions.masks(query.constraints)
-        every, by_words = None, self.encoding is None or query.meaning is None
+        if top is not None:
+            return Matches(top)
+        request, keys, allowed = self.request, parse_sort(self.request.sort), self._allowed(query)
+        if request.stage is not None:
+            return Matches(self.rescored(query, self.candidates(query, allowed)))
+        prepared, every = self.ranking.prepare(query), None
         if request.all_matching:
-            every = self._matching(query, allowed)
-        if group is None and every is not None and (keys or by_words):
-            group = every
-        elif group is None:
-            (group,) = self._ranked([query], allowed, self.n_ranked)
-        matches = Matches(group)
+            every = self._matching(query, prepared, allowed)
+        if every is not None and (keys or query.unit is None):
+            top = every
+        else:
+            top = prepared.best(self._best_limits(allowed, 1))
+        matches = Matches(top)
         if request.fill and (request.min_score or 0.0) <= 0.0:
-            matches = replace(matches, zeros=self._zeros(query, allowed, group))
+            matches = replace(matches, zeros=self._zeros(prepared.words, allowed, top))
         if every is None:
             return matches
         taken = every.at(np.flatnonzero(every.scores >= query.least))
@@ -441,32 +424,35 @@ class Search:
             first = Matches.sorted_by(self.snapshot, taken, keys, request.n_wanted)
             matches = replace(first, zeros=matches.zeros)
         else:
-            matches = replace(matches, best=group.best(self.n_ranked))
+            matches = replace(matches, best=top.best(self.n_ranked))
         facets = facet_counts(self.snapshot, request.facets, taken.documents)
         n_matching, n_taken = len(every.documents), len(taken.documents)
         return replace(matches, facets=facets, n_matching=n_matching, n_taken=n_taken)
 
-    def _matching(self, query: ReadyQuery, allowed: Sequence[Mask | None]) -> Top:
-        """Return every document that matches by words, or that meaning adds."""
+    def _best_limits(self, allowed: Sequence[Mask | None], threads: int | None) -> Limits:
         least = self.request.min_score or 0.0
-        by_meaning = self.encoding is not None and query.meaning is not None
-        (by_words,) = self.searcher.search_batch(
-            [query.vectors], k=max(1, self.snapshot.n_docs), min_score=0.0 if by_meaning else least,
-            expand_postings=self.request.expand, allowed=allowed, threads=1,
-        )  # fmt: skip
-        if not by_meaning:
+        return Limits(k=self.n_ranked, min_score=least, allowed=allowed, threads=threads)
+
+    def _matching(
+        self, query: ReadyQuery, prepared: PreparedSum, allowed: Sequence[Mask | None]
+    ) -> Top:
+        """Return every document that matches by words, or that meaning adds."""
+        least, k = self.request.min_score or 0.0, max(1, self.snapshot.n_docs)
+        by_meaning = query.near is not None
+        by_words = prepared.words.best(
+            Limits(k=k, min_score=0.0 if by_meaning else least, allowed=allowed, threads=1)
+        )
+        if query.near is None:
             return by_words
-        assert query.near is not None
         documents = np.union1d(by_words.documents, query.near)
-        scores = self.scores(query, documents)
+        scores = prepared.exact(documents)
         kept = (scores > 0) & (scores >= least)
         return Top(documents[kept], scores[kept], MEANING)
 
     def _zeros(
-        self, query: ReadyQuery, allowed: Sequence[Mask | None], matched: Group
+        self, words: PreparedSum, allowed: Sequence[Mask | None], matched: Top
     ) -> NDArray[np.int64]:
         """Return documents of score 0 in order of insertion, as many as fill the page."""
-        assert isinstance(matched, Top)  # no first stage
         missing = self.request.n_wanted - len(matched.documents)
         found = [np.empty(0, np.int64)]
         for first, segment, mask in zip(
@@ -480,72 +466,34 @@ class Search:
                 check_deadline()
                 some = rest[begin : begin + _FILLED_AT_ONCE]
                 # Skip negative scores, and documents without a required common term.
-                zeros = some[self.searcher.scores(query.vectors, some) == 0.0][:missing]
+                zeros = some[words.exact(some) == 0.0][:missing]
                 found.append(zeros)
                 missing -= len(zeros)
         return np.concatenate(found)
 
-    # Rank: the best documents, their exact scores, and their order.
+    # Rank: the candidates of a first stage, exact scores, and their order.
 
-    def _ranked(
-        self,
-        queries: Sequence[ReadyQuery],
-        allowed: Sequence[Mask | None],
-        k: int,
-        *,
-        threads: int | None = 1,
-    ) -> Sequence[Group]:
-        """Return the k best documents, by words, and by meaning for the queries that have one."""
-        if self.request.stage is not None:
-            inside = threads if len(queries) == 1 else 1
-            return in_threads(
-                lambda one: self.rescored(one, self.candidates(one, allowed, k, inside), k),
-                queries,
-                threads,
-            )
-        options: dict[str, Any] = {
-            "k": k, "min_score": self.request.min_score or 0.0, "allowed": allowed,
-            "threads": threads, "expand_postings": self.request.expand,
-        }  # fmt: skip
-        if self.encoding is None:
-            return self.searcher.search_batch([one.vectors for one in queries], **options)
-        pairs = [(one.vectors, one.meaning) for one in queries]
-        return self.encoding.searcher.search_batch(pairs, **options)
-
-    def candidates(
-        self,
-        query: ReadyQuery,
-        allowed: Sequence[Mask | None] | None = None,
-        k: int | None = None,
-        threads: int | None = 1,
-    ) -> Top:
+    def candidates(self, query: ReadyQuery, allowed: Sequence[Mask | None] | None = None) -> Top:
         """Return the candidates of a query by its first stage, not yet scored exactly."""
         assert self.request.stage is not None
-        if allowed is None:
-            allowed = self.restrictions.masks(query.constraints)
-        return first_stage(
-            self._words(query), (query.vectors, query.meaning), self.request.stage,
-            k=k or self.n_ranked, allowed=allowed, threads=threads,
-        )  # fmt: skip
+        allowed = self._allowed(query) if allowed is None else allowed
+        words = by_heaviest_terms(query, self.words, self.request.stage.terms)
+        n = n_candidates(self.request.stage, self.n_ranked, query)
+        return words.best(Limits(k=n, allowed=allowed, threads=1))
 
-    def rescored(self, query: ReadyQuery, candidates: Top, k: int | None = None) -> Staged:
+    def rescored(self, query: ReadyQuery, candidates: Top) -> Staged:
         """Return candidates of a query with their exact scores."""
-        assert self.request.stage is not None
-        return second_stage(
-            self._words(query), None if self.encoding is None else self.encoding.searcher,
-            (query.vectors, query.meaning), candidates, self.request.stage,
-            k=k or self.n_ranked, min_score=self.request.min_score or 0.0,
+        stage = self.request.stage
+        assert stage is not None
+        return Staged(
+            candidates, self.scores(query, candidates.documents),
+            n_candidates(stage, self.n_ranked, query), stage,
+            max(self.request.min_score or 0.0, 0.0), query.unit is not None,
         )  # fmt: skip
-
-    def _words(self, query: ReadyQuery) -> FieldsSearcher:
-        """Return the searcher of a query that may have impacts of its own."""
-        return self.searcher.with_impacts(query.impacts) if query.impacts else self.searcher
 
     def scores(self, query: ReadyQuery, documents: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order."""
-        if self.encoding is None or query.meaning is None:
-            return self.searcher.scores(query.vectors, documents)
-        return self.encoding.searcher.scores(query.vectors, query.meaning, documents)
+        return self.ranking.prepare(query).exact(documents)
 
     def scores_of(self, query: ReadyQuery, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of documents, given by their ids."""
@@ -559,10 +507,10 @@ class Search:
             exactly = replace(self, request=structs.replace(self.request, first_stage=None))
             group = next(exactly.found([query])).best
         top = group.best(self.n_ranked)
-        plan = replace(top.plan, ranks=self.snapshot.ranked_by("words"))
-        if self.encoding is not None and query.meaning is not None:
-            plan = self.encoding.plan(plan)
-        return replace(top, plan=plan)
+        plan = top.plan
+        if not self.request.expand and query.unit is None and plan.method != NOTHING.method:
+            plan = SHARING
+        return replace(top, plan=self.encoding.plan(plan, query))
 
     def arranged(self, query: ReadyQuery, matches: Matches) -> Page:
         """Return the page, in the order of marginal relevance and filled if requested."""
@@ -607,9 +555,7 @@ class Search:
         most = min(MAX_TEXT, max(_LEAST_READ, _READ // max(1, len(documents))))
 
         def nearest(texts: Sequence[str]) -> int | None:
-            if self.encoding is None or query.meaning is None:
-                return None
-            return self.encoding.nearest(query.meaning, texts)
+            return None if query.unit is None else self.encoding.nearest(query.unit, texts)
 
         def passage(text: str, title: str | None) -> Snippet:
             text = without_title(text, title)
@@ -633,7 +579,7 @@ class Search:
             ((), ()) if (own := query.constraints) is None else (own.required, own.excluded)
         )
         return Hits(
-            query.shown, self.searcher.ranking.name, tuple(hits), tuple(outside), tuple(unknown),
+            query.shown, self.ranking_name, tuple(hits), tuple(outside), tuple(unknown),
             tuple(left_out), required, excluded, self.request.offset, top.plan, self.request.mmr,
             page.facets, page.missing, query.corrected,
             ". ".join(self._notes(page, hits, (*outside, *unknown))),
@@ -670,7 +616,7 @@ class Search:
     def _note(self, query: ReadyQuery, hits: Sequence[Hit], absent: Sequence[str]) -> str:
         """Return what ranks the hits if words and meaning do not, or why there are none."""
         if query.is_document:
-            if self.encoding is None or query.meaning is not None:
+            if self.encoding.ask == "words" or query.unit is not None:
                 return ""
             return "Words alone are compared, as the document has no coordinates of meaning"
         if not query.absent:
@@ -681,7 +627,7 @@ class Search:
             words = "only stop" if self.snapshot.analyzer.words(query.shown) else "no"
             return f"The query has {words} words"
         similar = any(len(word.terms) for parsed in query.parsed for word in parsed.outside)
-        by = " and ".join(["similar words"] * similar + ["meaning"] * (query.meaning is not None))
+        by = " and ".join(["similar words"] * similar + ["meaning"] * (query.unit is not None))
         stops = self.snapshot.stop_words.intersection(self.snapshot.analyzer.words(query.shown))
         named = ", ".join(absent) if stops.difference(absent) else "these words"
         return f"Nothing contains {named}" + (f"; closest by {by}" if hits else "")
@@ -692,7 +638,7 @@ class Search:
         rows = [
             (parsed, weight * vector.weights, weight * vector.extra_weights)
             for weight, vector, parsed in zip(
-                self.searcher.weights, query.vectors, query.parsed, strict=True
+                self.words.weights, query.vectors, query.parsed, strict=True
             )
         ]
         least = _CARRYING * max(one.max(initial=0.0) for _, *both in rows for one in both)
@@ -707,35 +653,23 @@ class Search:
 
     def explained(self, query: ReadyQuery, id: str) -> Explanation:
         """Return the explanation of a document's score."""
-        number, fields = self.snapshot.documents.number(id), self.snapshot.fields
-        words, parts, passage = document_words(self.snapshot, number), list[Part](), ""
-        for one, vector, parsed, of in zip(
-            self.searcher.searchers, query.vectors, query.parsed, fields, strict=True
-        ):
-            name = of.name if len(fields) > 1 else ""
-            for part in word_parts(one, vector, parsed, number, words):
-                contribution = of.weight * part.contribution
-                parts.append(replace(part, contribution=contribution, field=name))
-        if self.encoding is not None and query.meaning is not None:
-            parts += self.encoding.parts(query.meaning, query.texts, number)
-            if all_words := query.meaning.all_words:
-                held = {j for terms, _ in self.snapshot.rows(number) for j in terms.tolist()}
-                value = min(
-                    max([0.0, *(value for terms, value in ways if held.issuperset(terms))])
-                    for ways in all_words
-                )
-                if value:
-                    added = query.meaning.weight * value
-                    parts.append(Part(SHORT, SHORT, value, added, exact=value == 1.0))
-            passage = self.encoding.passage(query.meaning, number)
+        number, passage = self.snapshot.documents.number(id), ""
+        prepared, shown = self.ranking.prepare(query), document_words(self.snapshot, number)
+        parts = [
+            replace(part, document_word=shown.get(part.document_word, part.document_word))
+            for part in prepared.parts(number)
+            if part.space != "meaning"
+        ]
+        if query.unit is not None:
+            parts += self.encoding.parts(query, number)
+            passage = self.encoding.passage(query.unit, number)
         parts.sort(
             key=lambda part: (
                 -abs(part.contribution), part.query_word, part.document_word, part.field
             )
         )  # fmt: skip
-        score = float(self.scores(query, np.array([number]))[0])
-        ranking = self.searcher.ranking.name
-        return Explanation(query.shown, id, score, tuple(parts), ranking, passage)
+        score = float(prepared.exact(np.array([number]))[0])
+        return Explanation(query.shown, id, score, tuple(parts), self.ranking_name, passage)
 
 
 def document_words(snapshot: Snapshot, number: int) -> dict[str, str]:
@@ -758,26 +692,29 @@ def _by_field(query: Mapping[str, Any], snapshot: Snapshot) -> list[Any]:
 
 
 def query_vectors(
-    snapshot: Snapshot, searcher: FieldsSearcher, parsed: Sequence[ParsedQuery]
+    snapshot: Snapshot, words: Sum[Words], parsed: Sequence[ParsedQuery]
 ) -> tuple[QueryVector, ...]:
     """Return the vector of a parsed query for every field."""
     return tuple(
-        query_vector(of_field, one.ranking, snapshot.S, snapshot.source)
-        for of_field, one in zip(parsed, searcher.searchers, strict=True)
+        query_vector(of_field, space.ranking, snapshot.S, snapshot.source)
+        for of_field, (_, space) in zip(parsed, words.summands, strict=True)
     )
+
+
+def compared(
+    snapshot: Snapshot, words: Sum[Words], document: int, documents: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the scores of documents for another one, each of its fields for the same field."""
+    parsed = [ParsedQuery(*row, ()) for row in snapshot.rows(document)]
+    return words.prepare(ReadyQuery(query_vectors(snapshot, words, parsed))).exact(documents)
 
 
 def soft_cosines(
     snapshot: Snapshot, documents: NDArray[np.int64], place: int
 ) -> NDArray[np.float64]:
     """Return the soft cosines of one document with all; with several fields, the mean."""
-    searcher = searcher_of_index(snapshot, "soft_cosine")
-    parsed = [
-        ParsedQuery(terms, frequencies, ())
-        for terms, frequencies in snapshot.rows(int(documents[place]))
-    ]
-    vectors = query_vectors(snapshot, searcher, parsed)
-    return searcher.scores(vectors, documents) / sum(searcher.weights)
+    words = words_of(snapshot, "soft_cosine")
+    return compared(snapshot, words, int(documents[place]), documents) / sum(words.weights)
 
 
 def _suggestions(snapshot: Snapshot, words: Sequence[str]) -> tuple[Suggestion, ...]:

@@ -3,77 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.query.query_vectors import ParsedQuery, QueryVector
 from softcosine.index.rankings import TITLES
 from softcosine.index.search.notebook import bars, escaped, html_table
-from softcosine.index.spaces.frequencies import FrequencySearcher
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.part import OTHERS, QUESTION, SUMS, TEXT, Part
 from softcosine.space.chance import above_chance
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from softcosine.index.spaces.meaning import QueryMeaning
     from softcosine.space.meaning import StaticQuery
 
-# In parts of meaning: what no single word of a text explains, and words of less weight.
-QUESTION, TEXT = "(whole question)", "(whole text)"
-ROUNDING = "(rounding)"
-OTHERS, SHORT = "(other words)", "(short query)"
-SUMS = ("same words", "similar words", "meaning")
+ROUNDING = "(rounding)"  # what word pieces leave of a text
 COLORS = ("#1f5fa8", "#e08a1e", "#3f9c6d")  # of these, in every picture and on the page
 _MOST_WORDS, _MOST_PARTNERS = 5, 3
 _SHOWN_PAIRS = 16  # strongest pairs of the meaning; the others are merged
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The contribution of one pair of words to a score.
-
-    Attributes
-    ----------
-    query_word, document_word : str
-    similarity : float
-        s_ij; 1 for equal terms.
-    contribution : float
-        In units of the score.
-    exact : bool
-        Whether both words are the same term, such as two forms of one stem.
-    field : str
-        Field of the document word; empty in an index of one field.
-    space : {"words", "meaning"}
-        In ``meaning`` a word can be what no single word of the query (`QUESTION`) or the document
-        (`TEXT`) explains, or the words of all weaker pairs (`OTHERS`). In ``words``, `SHORT` is
-        what a document gets for having every word of a short query.
-    """
-
-    query_word: str
-    document_word: str
-    similarity: float
-    contribution: float
-    exact: bool
-    field: str = ""
-    space: Literal["words", "meaning"] = "words"
-
-    @property
-    def sign(self) -> str:
-        """``=`` for an exact pair, ``~`` for a similar one, ``≈`` for meaning."""
-        if self.space == "meaning":
-            return "≈"
-        return "=" if self.exact else "~"
-
-    @property
-    def kind(self) -> int:
-        """The place of its sum in `SUMS`."""
-        return 2 if self.space == "meaning" else int(not self.exact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +196,8 @@ def _sums(parts: Iterable[Part]) -> list[float]:
 
 def meaning_parts(
     unit: NDArray[np.float64] | None,
-    meaning: QueryMeaning,
+    query: NDArray[np.float64],
+    weight: float,
     static: tuple[StaticQuery | None, StaticQuery | None],
     rest: str = TEXT,
     slope: float = 1.0,
@@ -260,7 +212,10 @@ def meaning_parts(
     ----------
     unit : ndarray of shape (dimensions,), float64, or None
         Coordinates of the document, of length 1.
-    meaning : QueryMeaning
+    query : ndarray of shape (dimensions,), float64
+        Coordinates of the query, of length 1.
+    weight : float
+        Of the cosine.
     static : tuple of StaticQuery or None
         The words of the query and of the document, where they are known.
     rest : str
@@ -270,7 +225,7 @@ def meaning_parts(
     """
     if unit is None:
         return []
-    queries, left = _decomposed(meaning.unit, static[0], QUESTION, QUESTION)
+    queries, left = _decomposed(query, static[0], QUESTION, QUESTION)
     words, right = _decomposed(unit, static[1], TEXT, rest)
     cosines = left @ right.T
     merged = np.zeros(cosines.shape, np.bool_)
@@ -289,25 +244,31 @@ def meaning_parts(
         cells[QUESTION, rest] = cells.get((QUESTION, rest), 0.0) + (1.0 - slope) / slope
     summands = [(pair, slope * float(cosine)) for pair, cosine in cells.items()]
     return [
-        Part(first, second, own, meaning.weight * own, exact=False, space="meaning")
+        Part(first, second, own, weight * own, exact=False, space="meaning")
         for (first, second), own in summands
     ]
 
 
-def parts_by_omission(unit: NDArray[np.float64], meaning: QueryMeaning, slope: float) -> list[Part]:
+def parts_by_omission(
+    unit: NDArray[np.float64],
+    query: NDArray[np.float64],
+    weight: float,
+    without: Sequence[tuple[str, NDArray[np.float64]]],
+    slope: float,
+) -> list[Part]:
     """Return what a weighted cosine loses without each word of the query, and the rest.
 
-    Parameters are those of `meaning_parts`, with `QueryMeaning.without`. Where the losses sum to
+    Parameters are those of `meaning_parts`, with `ReadyQuery.without`. Where the losses sum to
     more than the cosine, they are scaled to it.
     """
-    cosines = np.array([meaning.unit, *(one for _, one in meaning.without)]) @ unit
+    cosines = np.array([query, *(one for _, one in without)]) @ unit
     cosine, *others = above_chance(cosines, slope, np.ones(len(cosines), np.bool_)).tolist()
     losses = [max(0.0, cosine - other) for other in others]
     total = math.fsum(losses)
     share = min(1.0, max(0.0, cosine) / total) if total else 0.0
-    words = [(word, share * loss) for (word, _), loss in zip(meaning.without, losses, strict=True)]
+    words = [(word, share * loss) for (word, _), loss in zip(without, losses, strict=True)]
     return [
-        Part(word, TEXT, own, meaning.weight * own, exact=False, space="meaning")
+        Part(word, TEXT, own, weight * own, exact=False, space="meaning")
         for word, own in (*words, (QUESTION, cosine - share * total))
         if abs(own) > _ROUNDING
     ]
@@ -330,52 +291,3 @@ def _decomposed(
     if np.abs(summands[-1]).max() <= _ROUNDING:
         return [*rows], summands[:-1]
     return [*rows, rest], summands
-
-
-def word_parts(
-    searcher: Searcher,
-    vector: QueryVector,
-    parsed: ParsedQuery,
-    document: int,
-    document_words: Mapping[str, str],
-) -> list[Part]:
-    """Return the contribution of each pair of words to the score of one field.
-
-    `document_words` has, for each term, its word in the text of the document.
-    """
-    S = searcher.S
-    searched, local = searcher.part_of(document)
-    terms, values = searched.coordinates(local, local + 1)
-    weights, outside_weights, factor = _weights(searcher, vector, document)
-    held = dict(zip(terms.tolist(), values.tolist(), strict=True))
-    parts = []
-    for word, weight, j, similarity, exact in parsed.pairs(S, weights, outside_weights):
-        contribution = weight * similarity * held.get(j, 0.0) * factor
-        if contribution != 0.0:
-            term = S.vocabulary.term(j)
-            shown = document_words.get(term, term)
-            parts.append(Part(word, shown, similarity, contribution, exact))
-    return parts
-
-
-def _weights(
-    searcher: Searcher, vector: QueryVector, document: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Return the weight of each query word in a document, of words outside, and their factor."""
-    part, local = searcher.part_of(document)
-    ranking = part.ranking
-    if not isinstance(searcher, FrequencySearcher):
-        factor = searcher.expanded(vector).factor * float(ranking.factors[local])
-        return vector.weights, vector.extra_weights, factor
-    # A pair contributes q_i s_ij idf_j tf_jd (k1 + 1) / (x_i + K_d); x_i is the soft frequency.
-    frequencies = searcher.frequencies(vector, document)
-    idf = np.append(
-        ranking.term_weights[vector.terms], [ranking.absent_weight] * len(vector.extra_weights)
-    )
-    counts = np.append(vector.weights, vector.extra_weights) / idf
-    saturated = np.divide(
-        counts, frequencies + ranking.saturation[local], out=np.zeros_like(counts),
-        where=frequencies > 0,
-    )  # fmt: skip
-    n = len(vector.terms)
-    return saturated[:n], saturated[n:], 1.0

@@ -15,20 +15,14 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.requests import FirstStage
-from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
 from softcosine.index.spaces.plan import first_stage_plan
-from softcosine.index.spaces.space import (
-    Allowed,
-    Top,
-)
-from softcosine.index.spaces.sum import FieldsSearcher
+from softcosine.index.spaces.space import Top
+from softcosine.index.spaces.sum import PreparedSum, Sum
+from softcosine.index.spaces.words import Words
 
 _CANDIDATES, _WITH_MEANING = 100, 1000  # docs/benchmarks/first_stage.md
-
-# What both stages need of a query: its vectors, one per field, and its meaning.
-StagedQuery = tuple[Sequence[QueryVector], QueryMeaning | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,46 +74,16 @@ class Staged:
         return Top.of(documents, scores, (scores > 0) & (scores >= self.least), k, plan)
 
 
-def first_stage(
-    words: FieldsSearcher,
-    query: StagedQuery,
-    stage: FirstStage,
-    *,
-    k: int,
-    allowed: Allowed | None = None,
-    threads: int | None = 1,
-) -> Top:
-    """Return the candidates of a query for its k best, with their scores by `stage`'s terms."""
-    shorter = words if stage.terms is None else words.limited(stage.terms)
-    vectors, meaning = query
-    n = n_candidates(stage, k, meaning)
-    return shorter.search_batch([vectors], k=n, allowed=allowed, threads=threads)[0]
+def by_heaviest_terms(query: ReadyQuery, words: Sum[Words], n: int | None) -> PreparedSum:
+    """Return a query by the own and heaviest terms of each field; by all for None."""
+    prepared = [(weight, space.prepare(query)) for weight, space in words.summands]
+    if n is not None:
+        every = query.impacts or (None,) * len(prepared)
+        pairs = zip(prepared, every, strict=True)
+        prepared = [(weight, one.heaviest(n, impacts)) for (weight, one), impacts in pairs]
+    return PreparedSum(words.parts, tuple(prepared))
 
 
-def second_stage(
-    words: FieldsSearcher,
-    meaning: MeaningSearcher | None,
-    query: StagedQuery,
-    first: Top,
-    stage: FirstStage,
-    *,
-    k: int,
-    min_score: float = 0.0,
-) -> Staged:
-    """Return candidates of `first_stage` with their exact scores.
-
-    A query with a meaning is ranked by the sum of both, by `meaning`.
-    """
-    vectors, meant = query
-    scores = first.scores
-    if stage.terms is not None:  # else the first stage was exact
-        scores = words.scores(vectors, first.documents)
-    if meaning is not None and meant is not None:
-        scores = scores + meant.weight * meaning.cosines(meant, first.documents)
-    least = max(float(min_score), 0.0)
-    return Staged(first, scores, n_candidates(stage, k, meant), stage, least, meant is not None)
-
-
-def n_candidates(stage: FirstStage, k: int, meaning: QueryMeaning | None) -> int:
+def n_candidates(stage: FirstStage, k: int, query: ReadyQuery) -> int:
     """Return the number of candidates for the k best documents of a query."""
-    return max(k, stage.candidates or (_CANDIDATES if meaning is None else _WITH_MEANING))
+    return max(k, stage.candidates or (_CANDIDATES if query.unit is None else _WITH_MEANING))

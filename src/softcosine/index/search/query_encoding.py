@@ -19,17 +19,15 @@ from softcosine.index.encoding import (
     how_to_get,
     named_encoder,
 )
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.requests import Ask, SearchOptions
-from softcosine.index.search.explanation import ROUNDING, Part, meaning_parts, parts_by_omission
+from softcosine.index.search.explanation import ROUNDING, meaning_parts, parts_by_omission
 from softcosine.index.search.highlights import sentences
 from softcosine.index.segment.coordinates import Coordinates
-from softcosine.index.spaces.meaning import (
-    MeaningSearcher,
-    QueryMeaning,
-    meaning_searcher,
-    no_coordinates,
-)
+from softcosine.index.spaces.meaning import no_coordinates
+from softcosine.index.spaces.part import Part
 from softcosine.index.spaces.plan import MEANING_ALONE, Plan
+from softcosine.index.spaces.sum import meaning_of
 from softcosine.space.meaning import MeaningSpace, StaticQuery
 from softcosine.text.words import Span, word_spans
 
@@ -47,21 +45,19 @@ class QueryEncoding:
     Attributes
     ----------
     snapshot : Snapshot
-        With a space of meaning.
-    searcher : MeaningSearcher
-    ask : {"static", "encoder"}
+        With a space of meaning, except for ``"words"``.
+    ask : {"words", "static", "encoder"}
     weight : float
-        Above 0.
+        0 for ``"words"``.
     encoder : IndexEncoder or None
         For ``ask="encoder"``; None if every query is a document of the index.
     note : str
-        Why not the encoder, if a search by the encoder was to be expected.
+        Why not the encoder, or meaning, if that was to be expected.
     """
 
     snapshot: Snapshot
-    searcher: MeaningSearcher
-    ask: Ask
-    weight: float
+    ask: Ask = "words"
+    weight: float = 0.0
     encoder: IndexEncoder | None = None
     note: str = ""
 
@@ -71,21 +67,23 @@ class QueryEncoding:
         assert self.snapshot.meaning is not None
         return self.snapshot.meaning
 
-    def meaning(self, clauses: Clauses, defined: Clauses = ()) -> QueryMeaning | None:
-        """Return the meaning of a query, given its texts and their weights; None for none.
+    def unit(self, clauses: Clauses, defined: Clauses = ()) -> NDArray[np.float64] | None:
+        """Return the coordinates of a query, given its texts and their weights; None for none.
 
         `defined` are its texts with your synonyms in place of words, by field.
         """
+        if self.ask == "words":
+            return None
         if self.ask == "static":
             static = self.static([*clauses, *defined])
-            return None if static is None else QueryMeaning(static.vector, self.weight)
+            return None if static is None else static.vector
         assert self.encoder is not None
         unit = self.encoder.query(self.space, " ".join(text for text, _ in clauses))
         if defined:
             other = self.encoder.query(self.space, " ".join(text for text, _ in defined))
             both = unit + sum(weight for _, weight in defined) / len(defined) * other
             unit = both / (math.sqrt(math.fsum(both * both)) or 1.0)
-        return QueryMeaning(unit, self.weight) if unit.any() else None
+        return unit if unit.any() else None
 
     def knows_words(self, clauses: Clauses) -> bool:
         """Whether an encoder of several languages may know the words that no document has."""
@@ -93,11 +91,6 @@ class QueryEncoding:
             return False
         knows = getattr(self.encoder.of_queries, "knows_words", None)
         return knows is not None and bool(knows(" ".join(text for text, _ in clauses)))
-
-    def meaning_of_document(self, number: int) -> QueryMeaning | None:
-        """Return the meaning of a document of the index as a query; None if it has none."""
-        unit = self.searcher.unit(number)
-        return None if unit is None else QueryMeaning(unit, self.weight)
 
     def static(self, clauses: Clauses) -> StaticQuery | None:
         """Return the static query, word by word; None without a query table or known words."""
@@ -107,24 +100,32 @@ class QueryEncoding:
         words = [(word, weight) for text, weight in clauses for word, _ in table.words_of(text)]
         return self.space.static_query(words, frequencies)
 
-    def parts(self, meaning: QueryMeaning, clauses: Clauses, number: int) -> list[Part]:
+    def parts(self, query: ReadyQuery, number: int) -> list[Part]:
         """Return the contributions of words to the cosine of a query and a document."""
-        unit, asked = self.searcher.unit(number), self.static(clauses)
+        assert query.unit is not None
+        meaning = meaning_of(self.snapshot)
+        unit, asked, slope = meaning.unit(number), self.static(query.texts), meaning.slope
+        pair = query.unit, self.weight
         if self.space.static:
-            return meaning_parts(unit, meaning, (asked, self._summed(number)), ROUNDING)
-        if meaning.without and unit is not None:
-            return parts_by_omission(unit, meaning, self.searcher.slope)
-        words = asked, self.static(self.clauses_of(number))
-        return meaning_parts(unit, meaning, words, slope=self.searcher.slope)
+            return meaning_parts(unit, *pair, (asked, self._summed(number)), ROUNDING)
+        if query.without and unit is not None:
+            return parts_by_omission(unit, *pair, query.without, slope)
+        return meaning_parts(
+            unit, *pair, (asked, self.static(self.clauses_of(number))), slope=slope
+        )
 
-    def by_word(self, meaning: QueryMeaning, clauses: Clauses, defined: Clauses) -> QueryMeaning:
-        """Return the meaning of a query with `QueryMeaning.without`, where no table explains it.
+    def without_words(
+        self, clauses: Clauses, defined: Clauses
+    ) -> tuple[tuple[str, NDArray[np.float64]], ...]:
+        """Return the words of a query, and its coordinates without each; see `ReadyQuery.without`.
+
+        Empty where a table explains its meaning.
 
         The encoder reads the query once for each of its words, stop words aside.
         """
         text, places = " ".join(text for text, _ in clauses), dict[str, list[Span]]()
         if self.encoder is None or self.space.table is not None or len(text) > _ENCODED:
-            return meaning
+            return ()
         cut = self.snapshot.analyzer.cut or getattr(self.encoder.of_queries, "cut", None)
         for span in word_spans(text, cut):
             places.setdefault(span.word, []).append(span)
@@ -134,15 +135,13 @@ class QueryEncoding:
             rest = text
             for start, end, _ in reversed(places[word]):
                 rest = f"{rest[:start]} {rest[end:]}"
-            left = self.meaning([(rest, 1.0)], defined) if rest.strip() else None
-            return np.zeros_like(meaning.unit) if left is None else left.unit
+            left = self.unit([(rest, 1.0)], defined) if rest.strip() else None
+            return np.zeros(self.space.dimensions) if left is None else left
 
         words = words[:_MOST_OMITTED]
-        return replace(
-            meaning, without=tuple(zip(words, in_threads(unit, words, None), strict=True))
-        )
+        return tuple(zip(words, in_threads(unit, words, None), strict=True))
 
-    def passage(self, meaning: QueryMeaning, number: int) -> str:
+    def passage(self, query: NDArray[np.float64], number: int) -> str:
         """Return the sentence of a stored text whose sum of word pieces is nearest to a query.
 
         Without a query table, the encoder reads the sentences of the beginning. Empty without
@@ -152,11 +151,11 @@ class QueryEncoding:
         most = _ENCODED if self.space.table is None else _READ
         places = [one for one in sentences(text) if one[0] < most]
         found = [" ".join(text[slice(*one)].split()) for one in places]
-        nearest = self.nearest(meaning, found, self.encoder) if len(found) > 1 else None
+        nearest = self.nearest(query, found, self.encoder) if len(found) > 1 else None
         return "" if nearest is None else found[nearest]
 
     def nearest(
-        self, meaning: QueryMeaning, texts: Sequence[str], encoder: IndexEncoder | None = None
+        self, query: NDArray[np.float64], texts: Sequence[str], encoder: IndexEncoder | None = None
     ) -> int | None:
         """Return which text has the nearest sum of word pieces; None without a query table.
 
@@ -169,7 +168,7 @@ class QueryEncoding:
         else:
             return None
         own = Coordinates.of(vectors)
-        return int(np.argmax(own.vectors @ meaning.unit * own.inverse_lengths))
+        return int(np.argmax(own.vectors @ query * own.inverse_lengths))
 
     def _summed(self, number: int) -> StaticQuery | None:
         """Return the coordinates of a document without an encoder, word by word."""
@@ -182,8 +181,12 @@ class QueryEncoding:
         """Return the beginning of a document's stored text as a query."""
         return ((self.snapshot.documents.text(number)[:_READ], 1.0),)
 
-    def plan(self, plan: Plan) -> Plan:
+    def plan(self, plan: Plan, query: ReadyQuery) -> Plan:
         """Return the plan of a search with the origin of the query's coordinates."""
+        if query.unit is None:
+            note = self.note if self.ask == "words" else ""
+            ranks = self.snapshot.ranked_by("words")
+            return replace(plan, reason=plan.reason + note, ranks=ranks)
         how = "the query's coordinates are sums over the query table"
         if self.ask == "encoder":
             reader = self.encoder and self.encoder.of_queries
@@ -221,21 +224,19 @@ def meaning_weight(snapshot: Snapshot, weight: float | None, ranking: str | None
     return snapshot.settings.meaning_weights.get(ranking or snapshot.ranking, 0.0)
 
 
-def document_encoding(snapshot: Snapshot, request: SearchOptions) -> QueryEncoding | None:
-    """Return the encoding of queries that are documents of the index; None if by words alone.
+def document_encoding(snapshot: Snapshot, request: SearchOptions) -> QueryEncoding:
+    """Return the encoding of queries that are documents of the index.
 
     Errors are those of `meaning_weight`.
     """
     weight = meaning_weight(snapshot, request.meaning, request.ranking)
-    if not weight:
-        return None
-    return QueryEncoding(snapshot, meaning_searcher(snapshot, request.ranking), "encoder", weight)
+    return QueryEncoding(snapshot, "encoder" if weight else "words", weight)
 
 
 def query_encoding(
     snapshot: Snapshot, request: SearchOptions, encoder: IndexEncoder | None
-) -> QueryEncoding | None:
-    """Return how queries get coordinates; None if by words alone.
+) -> QueryEncoding:
+    """Return how queries get coordinates.
 
     Parameters
     ----------
@@ -257,8 +258,9 @@ def query_encoding(
     if space is None and ask in ("static", "encoder"):
         raise no_coordinates()
     weight = meaning_weight(snapshot, request.meaning, request.ranking)
+    alone = QueryEncoding(snapshot)
     if space is None or ask == "words" or not weight:
-        return None
+        return alone
     note = ""
     if space.static:
         if ask == "encoder":
@@ -273,7 +275,9 @@ def query_encoding(
         if encoder is None and ask == "encoder":
             encoder = named_encoder(space.encoder)
         if encoder is None and space.table is None:
-            return None
+            return replace(
+                alone, note=f": words alone, as {space.encoder} is {how_to_get(space.encoder)}"
+            )
         if encoder is None:
             note = f", as {space.encoder} is {how_to_get(space.encoder)}"
         ask = "static" if encoder is None else "encoder"
@@ -284,13 +288,4 @@ def query_encoding(
         )
     if ask == "encoder" and encoder is not None:
         encoder.check(space)
-    searcher = meaning_searcher(snapshot, request.ranking)
-    return QueryEncoding(snapshot, searcher, ask, weight, encoder, note)
-
-
-def why_words_alone(snapshot: Snapshot, request: SearchOptions) -> str:
-    """Return why a search without a `QueryEncoding` has none; empty if none was wanted."""
-    space, weight = snapshot.meaning, meaning_weight(snapshot, request.meaning, request.ranking)
-    if space is None or request.ask is not None or not weight:
-        return ""
-    return f": words alone, as {space.encoder} is {how_to_get(space.encoder)}"
+    return QueryEncoding(snapshot, ask, weight, encoder, note)

@@ -46,10 +46,11 @@ from softcosine.index.search.matches import count, filtered, get, listing
 from softcosine.index.search.offline import with_ids, write_hits
 from softcosine.index.search.query_encoding import document_encoding, query_encoding
 from softcosine.index.search.results import Hits, Listing
-from softcosine.index.search.server_query import ServerQuery, Words, server_query
+from softcosine.index.search.server_query import SentWords, ServerQuery, server_query
 from softcosine.index.segment.documents import Document
 from softcosine.index.spaces.space import Top, check_k
-from softcosine.index.spaces.sum import FieldsSearcher, searcher_of_index
+from softcosine.index.spaces.sum import Sum, words_of
+from softcosine.index.spaces.words import Words
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.provenance import origins, overruled
 from softcosine.similarity.source import TermSimilaritySource
@@ -584,7 +585,7 @@ class Searchable:
         to: str,
         field: str | Mapping[str, str] | None = None,
         max_terms: int | None = 64,
-        words: Words = "terms",
+        words: SentWords = "terms",
         k1_factor: bool | None = None,
         syntax: bool | None = None,
         keep_stop_words: bool = False,
@@ -714,9 +715,9 @@ class Searchable:
         """Return the term of a word, or of several words that form one phrase term."""
         return parse_word(word, self._snapshot)
 
-    def searcher(self, ranking: str | None = None) -> FieldsSearcher:
-        """Return the searcher of a ranking; cached."""
-        return searcher_of_index(self._snapshot, ranking)
+    def words(self, ranking: str | None = None) -> Sum[Words]:
+        """Return the words of every field, prepared for a ranking; by default the index's."""
+        return words_of(self._snapshot, ranking)
 
     def pairs(
         self,

@@ -29,15 +29,16 @@ from softcosine.index.query.query_vectors import (
     parse_clauses,
     query_vector,
 )
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.requests import ExpandRequest
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.spaces.expansion import heaviest_terms
-from softcosine.index.spaces.sum import searcher_of_index
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.sum import words_of
+from softcosine.index.spaces.words import Words
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 
-Words = Literal["terms", "forms", "analyzed"]
+SentWords = Literal["terms", "forms", "analyzed"]
 
 _MOST_OWN = 512  # terms of a long query, as in searches
 # In Lucene's query syntax; < and > cannot be escaped, but no analyzer leaves them in a word.
@@ -214,16 +215,14 @@ def server_query(
     `tokens` are those that the server has in place of some terms.
     """
     names, clauses = _names(snapshot, request.field), parse_syntax(request.q, request.syntax)
-    searcher = searcher_of_index(snapshot, "soft_bm25")
+    spaces = words_of(snapshot, "soft_bm25").summands
     parsed = parse_clauses(clauses, snapshot, keep_stop_words=request.keep_stop_words)
-    weights = searcher.searchers[0].ranking.term_weights[parsed.terms] * parsed.frequencies
+    weights = spaces[0][1].ranking.term_weights[parsed.terms] * parsed.frequencies
     parsed = heaviest(parsed, weights, _MOST_OWN)
     has_factor = SERVERS[request.to] if request.k1_factor is None else request.k1_factor
     forms = _Forms(snapshot, request.words, tokens or {})
     found, numbers = list[_Word](), np.zeros(3, int)
-    for field_number, (one, weight, name) in enumerate(
-        zip(searcher.searchers, searcher.weights, names, strict=True)
-    ):
+    for field_number, ((weight, one), name) in enumerate(zip(spaces, names, strict=True)):
         scale = weight * (1.0 if has_factor else one.ranking.k1 + 1.0)
         weighted, own = _weighted(snapshot, parsed, one, request.max_terms)
         numbers += own
@@ -250,14 +249,14 @@ def server_query(
 
 
 def _weighted(
-    snapshot: Snapshot, parsed: ParsedQuery, searcher: Searcher, max_terms: int | None
+    snapshot: Snapshot, parsed: ParsedQuery, words: Words, max_terms: int | None
 ) -> tuple[list[tuple[int, float]], list[int]]:
     """Return the terms that a field gets with their weights x', and `ServerQuery`'s counts."""
-    expanded = searcher.expanded(
-        query_vector(parsed, searcher.ranking, snapshot.S, snapshot.source)
-    )
+    vector = query_vector(parsed, words.ranking, snapshot.S, snapshot.source)
+    vectors = (vector,) * len(snapshot.fields)
+    expanded = words.prepare(ReadyQuery(vectors)).expanded
     kept = heaviest_terms(
-        expanded.terms, expanded.weights, searcher.greatest_impacts, parsed.terms,
+        expanded.terms, expanded.weights, words.greatest_impacts, parsed.terms,
         n=None if max_terms is None else (max_terms + 1) // 2,
     )  # fmt: skip
     positive = expanded.weights > 0.0
@@ -309,7 +308,7 @@ class _Forms:
     """What stands for a term on the server: the term or tokens, its forms, or its first form."""
 
     def __init__(
-        self, snapshot: Snapshot, words: Words, tokens: Mapping[str, Sequence[str]]
+        self, snapshot: Snapshot, words: SentWords, tokens: Mapping[str, Sequence[str]]
     ) -> None:
         self._vocabulary, self._analyzer = snapshot.S.vocabulary, snapshot.analyzer
         self._words, self._tokens = words, tokens

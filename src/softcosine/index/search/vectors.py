@@ -27,13 +27,14 @@ from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.encoding import IndexEncoder
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import RankedSegment
 from softcosine.index.requests import SearchOptions
 from softcosine.index.search.execution import Search
 from softcosine.index.search.query_encoding import query_encoding
 from softcosine.index.spaces.meaning import no_coordinates
-from softcosine.index.spaces.sum import searcher_of_index
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.sum import words_of
+from softcosine.index.spaces.words import Words
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.space.basis import OrthonormalBasis, orthonormal_basis
 from softcosine.space.latent import right_singular_vectors
@@ -122,14 +123,14 @@ def _query_meanings(
 ) -> NDArray[np.float32]:
     request = SearchOptions.of(meaning=1.0, syntax=False)
     encoding = query_encoding(snapshot, request, encoder)
-    if encoding is None:  # the encoder is missing, which this says
+    if encoding.ask == "words":  # the encoder is missing, which this says
         encoding = query_encoding(snapshot, structs.replace(request, ask="encoder"), encoder)
     assert snapshot.meaning is not None
     made = np.zeros((len(queries), snapshot.meaning.dimensions), np.float32)
     every = Search.of(snapshot, request, encoding).all_ready(list(queries))
     for row, ready in zip(made, every, strict=True):
-        if ready.meaning is not None:
-            row[:] = ready.meaning.unit
+        if ready.unit is not None:
+            row[:] = ready.unit
     return made
 
 
@@ -178,7 +179,7 @@ class RankedVectors:
 
     Parameters
     ----------
-    searcher : Searcher
+    words : Words
         Of the field, for the ranking.
     weight : float
         Of the field; a factor of queries.
@@ -189,35 +190,36 @@ class RankedVectors:
         If scores by the ranking are no products of vectors.
     """
 
-    def __init__(self, searcher: Searcher, weight: float = 1.0) -> None:
-        if not searcher.ranking.linear:
+    def __init__(self, words: Words, weight: float = 1.0) -> None:
+        if not words.ranking.linear:
             raise InvalidInputError(
-                f"scores by {searcher.ranking.name} are not products of vectors; rank by soft_bm25."
+                f"scores by {words.ranking.name} are not products of vectors; rank by soft_bm25."
             )
-        self._searcher, self._weight = searcher, weight
+        self._words, self._weight = words, weight
 
     @classmethod
     def of(cls, snapshot: Snapshot, ranking: str) -> RankedVectors:
         """Return the vectors of an index of one field."""
-        fields = searcher_of_index(snapshot, ranking)
-        if len(fields.searchers) > 1:
+        fields = words_of(snapshot, ranking).summands
+        if len(fields) > 1:
             names = ", ".join(field.name for field in snapshot.fields)
             raise InvalidInputError(
                 f"the index has the fields {names}, and each is a space of its own; make an index "
                 "of each field for a vector store."
             )
-        return cls(fields.searchers[0], fields.weights[0])
+        ((weight, words),) = fields
+        return cls(words, weight)
 
     @property
     def S(self) -> TermSimilarityMatrix:  # noqa: N802  # the papers' letter
         """The term similarity matrix."""
-        return self._searcher.S
+        return self._words.S
 
     def __len__(self) -> int:
         """Return the number of live documents."""
         return sum(
             part.segment.n_docs if part.live is None else int(np.count_nonzero(part.live))
-            for part in self._searcher.parts
+            for part in self._words.parts
         )
 
     def documents(self, *, rows: int = _BLOCK) -> Iterator[csr_array]:
@@ -230,7 +232,7 @@ class RankedVectors:
         rows : int
             Maximum number of documents per block.
         """
-        for part in self._searcher.parts:
+        for part in self._words.parts:
             n_docs = part.segment.n_docs
             for begin in range(0, max(1, n_docs), rows):
                 end = min(begin + rows, n_docs)
@@ -245,7 +247,10 @@ class RankedVectors:
         IndefiniteMatrixError
             If the ranking needs the soft norm of a query and x'Sx is negative.
         """
-        factors = [self._weight * self._searcher.expanded(vector).factor for vector in vectors]
+        factors = [
+            self._weight * self._words.prepare(ReadyQuery((vector,))).expanded.factor
+            for vector in vectors
+        ]
         return QueryRows(
             weighted=self._rows([(one.terms, one.weights) for one in vectors], factors),
             outside=self._rows([(one.extra_terms, one.extra_values) for one in vectors], factors),
@@ -272,7 +277,7 @@ class RankedVectors:
         return V
 
     def _fitted(self, name: str, make: Callable[[], Any]) -> Any:
-        fitted = self._searcher.fitted
+        fitted = self._words.fitted
         if name not in fitted:
             fitted[name] = make()
         return fitted[name]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -110,6 +109,15 @@ class Expansions:
         return Expansions(pointers, self.terms[mask], weights, facts, self.factors)
 
 
+@dataclass(frozen=True, slots=True)
+class Expanded:
+    """An expanded query W Sᵀ W x by term, and the factor of its scores."""
+
+    terms: NDArray[np.int32]
+    weights: NDArray[np.float64]
+    factor: float
+
+
 class Expander:
     """Expands queries for one ranking and one S.
 
@@ -127,15 +135,8 @@ class Expander:
         self._ranking = ranking
         self._reach = reach
         self._longest_row = int(np.diff(S.arrays[0]).max(initial=0))
-        self._heaviest: tuple[int, NDArray[np.float64]] | None = None
 
-    def limited(self, n: int, impacts: NDArray[np.float64]) -> Expander:
-        """Return an expander that keeps the terms of `heaviest_terms`; factors do not change."""
-        limited = copy(self)
-        limited._heaviest = n, impacts
-        return limited
-
-    def expand(self, space: Workspace, queries: Sequence[QueryVector]) -> Expansions:
+    def expand(self, workspace: Workspace, queries: Sequence[QueryVector]) -> Expansions:
         """Return expanded queries with their factors."""
         ranking, matrix = self._ranking, self._S.arrays
         terms, pointers = _joined([query.terms for query in queries])
@@ -146,7 +147,7 @@ class Expander:
         expand_queries(
             pointers, terms, _all([query.weights for query in queries]), *matrix,
             extra_pointers, extra_terms, _all([query.extra_values for query in queries]),
-            ranking.term_weights, space.expansion, space.seen, space.touched,
+            ranking.term_weights, workspace.expansion, workspace.seen, workspace.touched,
             facts, ends, reached, weights,
         )  # fmt: skip
         rows = facts.tolist()
@@ -158,16 +159,7 @@ class Expander:
                     "the documents or the entries of S down."
                 )
         n = int(ends[-1])
-        expansions = Expansions(ends, reached[:n], weights[:n], rows, factors)
-        if self._heaviest is None:
-            return expansions
-        n_others, impacts = self._heaviest
-        return expansions.kept([
-            heaviest_terms(
-                expansions.terms[own], expansions.weights[own], impacts, query.terms, n=n_others
-            )
-            for query, own in zip(queries, map(expansions.own, range(len(queries))), strict=True)
-        ])  # fmt: skip
+        return Expansions(ends, reached[:n], weights[:n], rows, factors)
 
     def _factor(self, query: QueryVector, facts: list[float]) -> float:
         """Return 1 / the norm of a query, or 1 if the ranking does not normalise."""
@@ -225,7 +217,7 @@ def heaviest_terms(
     weights : ndarray of shape (n_reached,), float64
         Their weights in W Sᵀ W x.
     impacts : ndarray of shape (n_terms,), float64
-        Of every term of the vocabulary; see `Searcher.greatest_impacts`.
+        Of every term of the vocabulary; see `impacts_of`.
     own : ndarray of shape (m,), int32
         The query's terms, such as `QueryVector.terms`.
     n : int or None

@@ -6,10 +6,9 @@ of the other rankings (theory, "Exactness of the two-stage search").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -19,18 +18,13 @@ from softcosine._deadline import check_deadline
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import PreparedRanking, RankedSegment
 from softcosine.index.segment.segment import MAX_DOCS
-from softcosine.index.spaces.approximate_scores import ApproximateScores, best_by_sums
 from softcosine.index.spaces.bounds import HUGE, SUM_MARGIN, TINY
-from softcosine.index.spaces.expansion import Workspace, heaviest_terms
-from softcosine.index.spaces.plan import ALONE
-from softcosine.index.spaces.space import (
-    Expanded,
-    Limits,
-    Top,
-)
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.expansion import Expanded
+from softcosine.index.spaces.space import UNDECIDED, Bound
+from softcosine.index.spaces.words import Impacts, Linear, PreparedWords, Words
 from softcosine.kernels.documents import score_soft_frequencies
 from softcosine.kernels.search import add_soft_frequency_scores
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -115,62 +109,110 @@ class SoftFrequencies:
         return Expanded(terms, weights, 1.0)
 
 
-def searcher_of(parts: Sequence[RankedSegment], S: TermSimilarityMatrix) -> Searcher:
-    """Return the searcher of prepared segments."""
-    return (Searcher if parts[0].ranking.linear else FrequencySearcher)(parts, S)
+class Frequencies(Words):
+    """Words ranked by BM25 of soft frequencies (theory T20)."""
 
-
-class FrequencySearcher(Searcher):
-    """Searches the segments of an index by BM25 of soft frequencies; see `Searcher`.
-
-    Each query of a batch is searched by itself.
-    """
-
-    def __init__(self, parts: Sequence[RankedSegment], S: TermSimilarityMatrix) -> None:
-        super().__init__(parts, S)
-        tables = np.concatenate([part.ranking.table for part in parts])
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        tables = np.concatenate([part.ranking.table for part in self.parts])
         frequencies = tables[tables > 0]
-        self._range = (1.0, 1.0)
+        self.range = (1.0, 1.0)  # of the frequencies above 0
         if frequencies.size:
-            self._range = float(frequencies.min()), float(frequencies.max())
-        self._last: tuple[QueryVector, SoftFrequencies] | None = None
-        self._n_others: int | None = None  # terms of `heaviest_terms`; None for all
-        self._saturation = max(float(part.ranking.saturation.max(initial=0.0)) for part in parts)
+            self.range = float(frequencies.min()), float(frequencies.max())
+        self.saturation = max(
+            float(part.ranking.saturation.max(initial=0.0)) for part in self.parts
+        )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FrequencySearcher, (self.parts, self.S)
+    def prepare(self, query: ReadyQuery) -> PreparedFrequencies:
+        """Return a query in this space; InvalidInputError if scores may overflow float64."""
+        words = SoftFrequencies.of(self.S, self.ranking, query.vectors[self.field])
+        sizes = np.abs(words.shares).max(initial=0.0) * self.range[1] * self.table.longest
+        if not np.isfinite(sizes) or not np.isfinite(np.abs(words.amounts).sum()):
+            raise InvalidInputError(
+                "the scores of this query may leave the range of float64; scale the query, the "
+                "documents or the entries of S down."
+            )
+        return PreparedFrequencies(self, query, words)
 
-    def scores(self, query: QueryVector, documents: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return the scores of documents, in the given order, bit-identical to a search."""
-        return self._scored(self._words(query), documents)[0]
 
-    def frequencies(self, query: QueryVector, document: int) -> NDArray[np.float64]:
-        """Return the soft frequency of each word of a query in a document.
+class PreparedFrequencies(PreparedWords):
+    """The words of a query with their neighbours."""
 
-        Words outside the vocabulary come last.
-        """
-        return self._scored(self._words(query), np.array([document]))[1]
+    def __init__(self, space: Frequencies, query: ReadyQuery, words: SoftFrequencies) -> None:
+        super().__init__(space, query)
+        self.space: Frequencies = space
+        self._words = words
 
-    def limited(self, n: int) -> Searcher:
-        """Return a searcher by the own and heaviest terms alone, by the weights of `bounding`."""
-        assert len(self.greatest_impacts) == len(self.S)  # computed here, and shared
-        limited = self._copied()
-        limited._n_others, limited._last = n, None
-        return limited
+    @cached_property
+    def bound(self) -> Bound:
+        """Of the approximate scores."""
+        shares, amounts, space = self._words.shares, self._words.amounts, self.space
+        if not (shares.any() and amounts.any()):
+            return Bound()
+        if shares.min() < 0.0 or amounts.min() < 0.0:
+            return UNDECIDED
+        unit, longest = float(amounts.max()), space.table.longest
+        least_share, (frequency, most) = float(shares[shares > 0].min()), space.range
+        frequency *= least_share
+        least = float(amounts[amounts > 0].min()) / unit
+        least *= frequency / (frequency + space.saturation)
+        greatest = max(float(shares.max()) * most * max(longest, 1), space.saturation)
+        if min(frequency, least_share, least) < TINY or greatest > HUGE:
+            return UNDECIDED
+        n_roundings = min(len(self._words.terms), longest) + len(amounts)
+        return Bound(unit, least, n_roundings, space.table.half)
 
-    def expanded(self, query: QueryVector) -> Expanded:
-        """Return the weights of terms where scores are not saturated."""
-        return self._words(query).expanded
+    @cached_property
+    def _in_float32(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        words = self._words
+        amounts = words.amounts / self.bound.scale
+        return words.shares.astype(np.float32), amounts.astype(np.float32)
 
-    def bounding(self, query: QueryVector) -> Expanded:
-        """Return weights whose sum times impacts is at least a score (theory, "On a server")."""
-        return self._bounding(self._words(query))
+    def add(self, run: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
+        """Add weight times the approximate scores of a run of segments to an array."""
+        words, workspace = self._words, self.space.take()
+        add_soft_frequency_scores(
+            self.space.table.rows[run], words.pointers, words.terms, *self._in_float32, weight,
+            workspace.scores, workspace.candidates, total,
+        )  # fmt: skip
+        self.space.idle.append(workspace)
 
-    def _bounding(self, words: SoftFrequencies) -> Expanded:
+    def exact(self, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of documents, in the given order."""
+        return self._scored(documents)[0]
+
+    def _scored(
+        self, documents: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the scores of documents, and the soft frequencies in the last one."""
+        words, space = self._words, self.space
+        scores, frequencies = np.empty(len(documents)), np.zeros(len(words.amounts))
+        numbers = np.ascontiguousarray(documents, np.int64)
+        for begin in range(0, len(documents), MAX_DOCS):
+            check_deadline()
+            some = slice(begin, begin + MAX_DOCS)
+            wrong = score_soft_frequencies(
+                space.table.rows, len(space.S), *words.by_term, words.amounts, numbers[some],
+                frequencies, scores[some],
+            )  # fmt: skip
+            space.check_scored(wrong)
+        return scores, frequencies
+
+    @property
+    def expanded(self) -> Expanded:
+        """The weights of terms where scores are not saturated."""
+        return self._words.expanded
+
+    @property
+    def bounding(self) -> Expanded:
+        """Weights whose sum times impacts is at least a score (theory, "On a server")."""
+        return self._bounding(self.space.greatest_impacts)
+
+    def _bounding(self, impacts: NDArray[np.float64]) -> Expanded:
+        words, factor = self._words, self.space.ranking.k1 + 1.0
         terms, pointers, numbers, shares = words.by_term
         places = np.repeat(np.arange(len(terms)), np.diff(pointers))
-        factor = self.ranking.k1 + 1.0
-        saturated = np.minimum(self.greatest_impacts[terms] / factor * SUM_MARGIN, 1.0)[places]
+        saturated = np.minimum(impacts[terms] / factor * SUM_MARGIN, 1.0)[places]
         useful = (shares > 0.0) & (words.amounts[numbers] > 0.0)
         shares, saturated = shares[useful], saturated[useful]
         shares = shares / (1.0 - saturated + np.minimum(shares, 1.0) * saturated)
@@ -178,91 +220,31 @@ class FrequencySearcher(Searcher):
         np.add.at(weights, places[useful], words.amounts[numbers[useful]] / factor * shares)
         return Expanded(terms, weights, 1.0)
 
-    @contextmanager
-    def approximate_scores(self, query: QueryVector) -> Iterator[ApproximateScores | None]:
-        """Yield the approximate scores of a query, to be added up; None if float32 cannot decide.
+    def heaviest(self, n: int, impacts: Impacts | None = None) -> PreparedFrequencies:
+        """Return the query by its own and its heaviest terms alone."""
+        every = self._impacts(impacts)
+        words = self._words.keeping(self.heavy(self._bounding(every), n, every))
+        return PreparedFrequencies(self.space, self.query, words)
 
-        Scratch arrays are in use until the end.
-        """
-        words, space = self._words(query), self._taken()
-        shares, amounts = words.shares, words.amounts
+    def weights_in(self, document: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return the weight of each word in a document, of each word outside, and their factor."""
+        # A pair contributes q_i s_ij idf_j tf_jd (k1 + 1) / (x_i + K_d); x_i is the soft frequency.
+        vector, (part, local) = self.vector, self.space.part_of(document)
+        ranking, frequencies = part.ranking, self._scored(np.array([document]))[1]
+        idf = np.append(
+            ranking.term_weights[vector.terms], [ranking.absent_weight] * len(vector.extra_weights)
+        )
+        counts = np.append(vector.weights, vector.extra_weights) / idf
+        saturated = np.divide(
+            counts, frequencies + ranking.saturation[local], out=np.zeros_like(counts),
+            where=frequencies > 0,
+        )  # fmt: skip
+        n = len(vector.terms)
+        return saturated[:n], saturated[n:], 1.0
 
-        def add(segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
-            add_soft_frequency_scores(
-                self.table.rows[segments], words.pointers, words.terms, shares.astype(np.float32),
-                (amounts / unit).astype(np.float32), weight, space.scores, space.candidates, total,
-            )  # fmt: skip
 
-        if not (shares.any() and amounts.any()):
-            yield ApproximateScores()
-        elif shares.min() < 0.0 or amounts.min() < 0.0:
-            yield None
-        else:
-            unit = float(amounts.max())
-            n_terms = min(len(words.terms), self.table.longest)
-            least_share, (frequency, most) = float(shares[shares > 0].min()), self._range
-            frequency *= least_share
-            least = float(amounts[amounts > 0].min()) / unit
-            least *= frequency / (frequency + self._saturation)
-            greatest = max(
-                float(shares.max()) * most * max(self.table.longest, 1), self._saturation
-            )
-            if min(frequency, least_share, least) >= TINY and greatest <= HUGE:
-                yield ApproximateScores(add, unit, least, n_terms + len(amounts), self.table.half)
-            else:
-                yield None
-        self._idle.append(space)
-
-    def _words(self, query: QueryVector) -> SoftFrequencies:
-        """Return the words of a query.
-
-        Raises
-        ------
-        InvalidInputError
-            If scores may leave the range of float64.
-        """
-        last = self._last  # both stages of a search need them
-        if last is not None and last[0] is query:
-            return last[1]
-        words = SoftFrequencies.of(self.S, self.ranking, query)
-        if self._n_others is not None:
-            bound, impacts = self._bounding(words), self.greatest_impacts
-            words = words.keeping(
-                bound.terms[
-                    heaviest_terms(
-                        bound.terms, bound.weights, impacts, query.terms, n=self._n_others
-                    )
-                ]
-            )
-        sizes = np.abs(words.shares).max(initial=0.0) * self._range[1] * self.table.longest
-        if not np.isfinite(sizes) or not np.isfinite(np.abs(words.amounts).sum()):
-            raise InvalidInputError(
-                "the scores of this query may leave the range of float64; scale the query, the "
-                "documents or the entries of S down."
-            )
-        self._last = query, words
-        return words
-
-    def _scored(
-        self, words: SoftFrequencies, documents: NDArray[np.integer]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the scores of documents, and the soft frequencies in the last one."""
-        scores, frequencies = np.empty(len(documents)), np.zeros(len(words.amounts))
-        numbers = np.ascontiguousarray(documents, np.int64)
-        for begin in range(0, len(documents), MAX_DOCS):
-            check_deadline()
-            some = slice(begin, begin + MAX_DOCS)
-            wrong = score_soft_frequencies(
-                self.table.rows, len(self.S), *words.by_term, words.amounts, numbers[some],
-                frequencies, scores[some],
-            )  # fmt: skip
-            self._check_scored(wrong)
-        return scores, frequencies
-
-    def _search(
-        self, space: Workspace, queries: Sequence[QueryVector], limits: Limits
-    ) -> list[Top]:
-        return [
-            best_by_sums([self], [1.0], [query], limits, partial(self.scores, query), ALONE)
-            for query in queries
-        ]
+def words_space(
+    parts: Sequence[RankedSegment], S: TermSimilarityMatrix, field: int = 0, name: str = ""
+) -> Words:
+    """Return the space of the words of prepared segments."""
+    return (Linear if parts[0].ranking.linear else Frequencies)(parts, S, field, name)

@@ -1,17 +1,87 @@
-"""Query vectors and top docs: the input and output of a searcher."""
+"""What a space is, what a query becomes in it, and what a search selects (theory T19)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from softcosine._validation import check_whole, is_number, must_be
-from softcosine.index.query.constraints import Mask
+from softcosine.index.query.constraints import Mask, all_of
+from softcosine.index.query.ready_query import ReadyQuery
+from softcosine.index.rankings import RankedSegment
+from softcosine.index.spaces.bounds import relative_error
+from softcosine.index.spaces.part import Part
 from softcosine.index.spaces.plan import ALONE, NOTHING, Plan
+
+
+class Bound(NamedTuple):
+    """How far approximate scores are from exact ones (theory, "Exactness of sums of spaces").
+
+    Attributes
+    ----------
+    scale : float
+        The score that is 1 on the approximate scale; 0 if no document has a score.
+    least : float
+        A lower bound of all nonzero scores, on the approximate scale.
+    n_roundings : int
+        Of a score; its error is relative, because no summand is negative.
+    half : bool
+        Whether some values were rounded to the upper half of a float32.
+    absolute : float
+        The error of scores whose summands can cancel; 0 for a relative error.
+    decides : bool
+        If False, float32 cannot tell the best, and every document is scored exactly.
+    """
+
+    scale: float = 0.0
+    least: float = 0.0
+    n_roundings: int = 0
+    half: bool = False
+    absolute: float = 0.0
+    decides: bool = True
+
+    @property
+    def relative(self) -> float:
+        """The largest relative error of a score."""
+        return 0.0 if self.absolute else relative_error(self.n_roundings, half=self.half)
+
+
+UNDECIDED = Bound(1.0, decides=False)
+
+
+class Prepared(Protocol):
+    """A query in a space: what both passes of a search, scores of ids and explanations read."""
+
+    @property
+    def bound(self) -> Bound:
+        """Of the approximate scores."""
+
+    @property
+    def floor(self) -> float:
+        """A document is a hit by this space if its score is positive and reaches this."""
+
+    def add(self, run: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
+        """Add weight times the approximate scores of a run of segments to an array."""
+
+    def exact(self, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of documents, in the given order.
+
+        The bits of each depend on the query and its document alone.
+        """
+
+    def parts(self, document: int) -> list[Part]:
+        """Return what sums to the exact score, up to rounding."""
+
+
+class Space(Protocol):
+    """A summand of a ranking."""
+
+    def prepare(self, query: ReadyQuery) -> Prepared:
+        """Return a query in this space."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +143,7 @@ Allowed = Sequence[Mask | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a search selects: the options of every searcher.
+    """What a search selects, as checked where it was requested.
 
     Attributes
     ----------
@@ -83,34 +153,18 @@ class Limits:
         Minimum score; may be ``-inf``.
     positive : bool
         Whether to return only documents of positive score.
-    expand_postings : bool
-        If False, only documents that share a term with the query match (theory T12); their scores
-        do not change.
     allowed : sequence of ndarray of shape (n_docs,), bool, or None, optional
         For each segment, a mask of allowed documents; deleted documents are never returned.
     threads : int, optional
-        For a query that searches alone.
-
-    Raises
-    ------
-    InvalidInputError
-        If k or min_score is invalid.
+        Maximum number for all queries together, or inside a single one; by default all. Results do
+        not depend on it.
     """
 
     k: int
     min_score: float = 0.0
     positive: bool = True
-    expand_postings: bool = True
     allowed: Allowed | None = None
-    threads: int | None = 1
-
-    def __post_init__(self) -> None:
-        check_k(self.k)
-        check_min_score(self.min_score)
-
-    def within(self, n_docs: int) -> Limits:
-        """Return the same for so many documents."""
-        return replace(self, k=min(self.k, max(n_docs, 1)))
+    threads: int | None = None
 
     @property
     def minimum(self) -> float:
@@ -122,19 +176,34 @@ class Limits:
         """Whether scores must be above the minimum."""
         return self.positive and self.min_score <= 0.0
 
+    def within(self, n_docs: int) -> Limits:
+        """Return the limits of a search among a number of documents."""
+        return self if self.k <= n_docs else replace(self, k=max(n_docs, 1))
+
+    def masks(self, parts: Sequence[RankedSegment]) -> list[Mask]:
+        """Return the documents of each segment that can be selected."""
+        allowed = self.allowed or [None] * len(parts)
+        return [
+            np.ones(part.segment.n_docs, np.bool_)
+            if (mask := all_of([part.live, own])) is None
+            else mask
+            for part, own in zip(parts, allowed, strict=True)
+        ]
+
+    def inside(self, n_queries: int) -> Limits:
+        """Return the limits of each of several queries."""
+        return self if n_queries == 1 or self.threads == 1 else replace(self, threads=1)
+
     def best(self, documents: NDArray[np.int64], scores: NDArray[np.float64], plan: Plan) -> Top:
         """Return the k best of some documents."""
         kept = scores > self.minimum if self.exclusive else scores >= self.minimum
         return Top.of(documents, scores, kept, self.k, plan)
 
 
-@dataclass(frozen=True, slots=True)
-class Expanded:
-    """An expanded query W Sᵀ W x by term, and the factor of its scores."""
-
-    terms: NDArray[np.int32]
-    weights: NDArray[np.float64]
-    factor: float
+def documents_in(parts: Sequence[RankedSegment], masks: Sequence[Mask]) -> NDArray[np.int64]:
+    """Return the numbers of the documents of segments that are in their masks."""
+    pairs = zip(masks, parts, strict=True)
+    return np.concatenate([np.flatnonzero(mask) + part.first for mask, part in pairs])
 
 
 def check_min_score(min_score: float, name: str = "min_score") -> float:

@@ -9,12 +9,12 @@ a score do not depend on other documents or queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,19 +24,30 @@ from softcosine._ragged import running_sum
 from softcosine._threads import in_threads, n_threads
 from softcosine.errors import CorruptIndexError
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import RankedSegment
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.spaces.approximate_scores import ApproximateScores, best_of_all
 from softcosine.index.spaces.bounds import approximate_floor, slack
-from softcosine.index.spaces.expansion import Expander, Expansions, Workspace, impacts_of
-from softcosine.index.spaces.plan import ALONE, Plan, panel_plan
+from softcosine.index.spaces.expansion import (
+    Expanded,
+    Expander,
+    Expansions,
+    Workspace,
+    heaviest_terms,
+    impacts_of,
+)
+from softcosine.index.spaces.part import Part
+from softcosine.index.spaces.plan import ALL, ALONE, Plan, panel_plan
 from softcosine.index.spaces.segment_table import SegmentTable
 from softcosine.index.spaces.space import (
     NO_DOCUMENTS,
-    Expanded,
+    UNDECIDED,
+    Bound,
     Limits,
+    Prepared,
     Top,
+    documents_in,
 )
 from softcosine.kernels.documents import rank_candidates, score_documents
 from softcosine.kernels.panel import PANEL, clear_panel, fill_panel, score_panel
@@ -154,24 +165,24 @@ class Candidates:
         return sums
 
 
-_T = TypeVar("_T")
-
 # Minimum postings of a query that runs on several threads: about 15 ms on one thread.
 _DIVIDED = 2**24
 
 _SEGMENTS_AT_ONCE = 4  # between two looks at a deadline
 
 
-class Searcher:
-    """Searches the segments of an index by one ranking and one S.
-
-    Thread-safe.
+class Words(ABC):
+    """The words of one field: segments prepared for one ranking, and one S. Thread-safe.
 
     Parameters
     ----------
     parts : sequence of RankedSegment
         Prepared segments, at least one, in order of document numbers, all for the same ranking.
     S : TermSimilarityMatrix
+    field : int
+        Its place among the fields of the index.
+    name : str
+        The name that explanations show; empty if there is one field.
 
     Attributes
     ----------
@@ -181,200 +192,221 @@ class Searcher:
         What is computed once for its documents, such as a basis.
     """
 
-    def __init__(self, parts: Sequence[RankedSegment], S: TermSimilarityMatrix) -> None:
-        self.parts = tuple(parts)
-        self.S = S
+    def __init__(
+        self,
+        parts: Sequence[RankedSegment],
+        S: TermSimilarityMatrix,
+        field: int = 0,
+        name: str = "",
+    ) -> None:
+        self.parts, self.S = tuple(parts), S
+        self.field, self.name = field, name
         self.ranking = self.parts[0].ranking
         self.fitted: dict[str, Any] = {}
         self.table = SegmentTable(self.parts, len(S))
         self._largest = max(part.segment.n_docs for part in self.parts)
-        self._n_docs = sum(part.segment.n_docs for part in self.parts)
-        self._n_postings = sum(part.segment.n_postings for part in self.parts)
-        self._least = min(part.ranking.least for part in self.parts)
-        self._most = max(part.ranking.most for part in self.parts)
-        self._expander = Expander(S, self.ranking, reach=self._most * self.table.longest)
         self._firsts = np.array([part.first for part in self.parts], np.int64)
-        self._frequencies = FieldStatistics.of(
-            [part.segment for part in self.parts], len(S)
-        ).document_frequencies
-        self._idle: list[Workspace] = []
-        self._idle_panels: list[Panel] = []
+        self.idle: list[Workspace] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Searcher, (self.parts, self.S)  # addresses are only valid in this process
+        # Addresses are only valid in this process.
+        return type(self), (self.parts, self.S, self.field, self.name)
 
     @cached_property
     def greatest_impacts(self) -> NDArray[np.float64]:
         """See `softcosine.index.spaces.expansion.impacts_of`; computed on first access."""
         return impacts_of(self.parts, len(self.S))
 
-    def part_of(self, document: int) -> tuple[RankedSegment, int]:
-        """Return the prepared segment of a document, and its number in the segment."""
-        part = self.parts[int(np.searchsorted(self._firsts, document, "right")) - 1]
-        return part, document - part.first
-
-    def search(self, query: QueryVector, *, threads: int | None = 1, **options: Any) -> Top:
-        """Return the k best documents of one query; see `search_batch`."""
-        return self.search_batch([query], threads=threads, **options)[0]
-
-    def search_batch(
-        self, queries: Sequence[QueryVector], *, threads: int | None = None, **options: Any
-    ) -> list[Top]:
-        """Return the k best documents of each query; results do not depend on the batch.
-
-        Parameters
-        ----------
-        queries : sequence of QueryVector
-        threads : int, optional
-            Maximum number of threads; results do not depend on it.
-        **options
-            Those of `Limits`.
+    @abstractmethod
+    def prepare(self, query: ReadyQuery) -> PreparedWords:
+        """Return a query in this space.
 
         Raises
         ------
         IndefiniteMatrixError
             If the ranking needs the soft norm of a query and x'Sx is negative.
         InvalidInputError
-            If an option is invalid, or scores could overflow float64.
+            If scores could overflow float64.
         """
-        inside = threads if len(queries) == 1 else 1
-        limits = Limits(**options, threads=inside).within(self._n_docs)
-        n = min(n_threads(threads), max(1, len(queries)))
-        size = min(PANEL, max(1, -(-len(queries) // n)))
-        groups = [queries[start : start + size] for start in range(0, len(queries), size)]
+
+    def part_of(self, document: int) -> tuple[RankedSegment, int]:
+        """Return the prepared segment of a document, and its number in the segment."""
+        part = self.parts[int(np.searchsorted(self._firsts, document, "right")) - 1]
+        return part, document - part.first
+
+    def take(self) -> Workspace:
+        """Return scratch arrays that no other thread uses.
+
+        They go back to `idle` only after success, because a failed task can leave nonzero arrays.
+        """
+        try:
+            return self.idle.pop()  # atomic
+        except IndexError:
+            return Workspace(self._largest, len(self.S))
+
+    def check_scored(self, wrong: int) -> None:
+        """Raise CorruptIndexError if a segment (-1: none) has a document without a score."""
+        if wrong < 0:
+            return
+        part = self.parts[wrong]
+        part.segment.check()
+        raise CorruptIndexError(  # although each entry is valid on its own
+            f"a document among the {part.segment.n_docs} from number {part.first} on has no score: "
+            "a file has changed since it was written. `softcosine admin check` tells which; "
+            "rebuild the index, or restore the file from a copy."
+        )
+
+
+# Terms, and their greatest impacts; the others have none.
+Impacts = tuple[NDArray[np.int32], NDArray[np.float64]]
+
+
+class PreparedWords(Prepared):
+    """A query in the words of a field."""
+
+    floor = 0.0
+
+    def __init__(self, space: Words, query: ReadyQuery) -> None:
+        self.space, self.query = space, query
+        self.vector = query.vectors[space.field]
+
+    @property
+    @abstractmethod
+    def expanded(self) -> Expanded:
+        """The expansion of the query; without saturation where the ranking is not linear."""
+
+    @property
+    def bounding(self) -> Expanded:
+        """Weights whose sum times impacts is at least a score: for linear rankings, `expanded`."""
+        return self.expanded
+
+    @abstractmethod
+    def heaviest(self, n: int, impacts: Impacts | None = None) -> PreparedWords:
+        """Return the query by its own and its heaviest terms alone; see `heaviest_terms`.
+
+        `impacts` are in place of `Words.greatest_impacts`.
+        """
+
+    def _impacts(self, impacts: Impacts | None) -> NDArray[np.float64]:
+        if impacts is None:
+            return self.space.greatest_impacts
+        every = np.zeros(len(self.space.S))
+        every[impacts[0]] = impacts[1]
+        return every
+
+    def heavy(self, bound: Expanded, n: int, impacts: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the terms of `heaviest`, given weights whose sum times impacts bounds scores."""
+        kept = heaviest_terms(bound.terms, bound.weights, impacts, self.vector.terms, n=n)
+        return bound.terms[kept]
+
+    @abstractmethod
+    def weights_in(self, document: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return the weight of each word in a document, of each word outside, and their factor."""
+
+    def parts(self, document: int) -> list[Part]:
+        """Return the contribution of each pair of words to the score of a document."""
+        space = self.space
+        part, local = space.part_of(document)
+        terms, values = part.coordinates(local, local + 1)
+        held = dict(zip(terms.tolist(), values.tolist(), strict=True))
+        weights, outside, factor = self.weights_in(document)
+        parsed, term_of = self.query.parsed[space.field], space.S.vocabulary.term
+        parts = []
+        for word, weight, j, similarity, exact in parsed.pairs(space.S, weights, outside):
+            contribution = weight * similarity * held.get(j, 0.0) * factor
+            if contribution != 0.0:
+                parts.append(Part(word, term_of(j), similarity, contribution, exact, space.name))
+        return parts
+
+
+class Linear(Words):
+    """Words ranked by sums over the expansion W Sᵀ W x (theory T3, T12, T15)."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._n_postings = sum(part.segment.n_postings for part in self.parts)
+        self.least = min(part.ranking.least for part in self.parts)
+        self.most = max(part.ranking.most for part in self.parts)
+        self.expander = Expander(self.S, self.ranking, reach=self.most * self.table.longest)
+        self._frequencies = FieldStatistics.of(
+            [part.segment for part in self.parts], len(self.S)
+        ).document_frequencies
+        self._idle_panels: list[Panel] = []
+
+    def prepare(self, query: ReadyQuery) -> PreparedLinear:
+        """Return a query in this space; errors are those of `Words.prepare`."""
+        return PreparedLinear(self, query)
+
+    def best(self, queries: Sequence[ReadyQuery], limits: Limits) -> list[Top]:
+        """Return the k best documents of each query; results do not depend on the batch.
+
+        Queries are expanded together, and one kernel adds, scales and selects. Errors are those of
+        `Words.prepare`.
+        """
+        vectors = [query.vectors[self.field] for query in queries]
+        n = min(n_threads(limits.threads), max(1, len(vectors)))
+        size = min(PANEL, max(1, -(-len(vectors) // n)))
+        groups = [vectors[start : start + size] for start in range(0, len(vectors), size)]
+        inside = limits.inside(len(vectors))
 
         def search(group: Sequence[QueryVector]) -> list[Top]:
-            return self._with_workspace(lambda space: self._search(space, group, limits))
+            workspace = self.take()
+            tops = self.best_of(workspace, self.expander.expand(workspace, group), inside)
+            self.idle.append(workspace)
+            return tops
 
         return list(chain.from_iterable(in_threads(search, groups, n)))
 
-    def score(self, query: QueryVector, document: int) -> float:
-        """Return the score of one document, bit-identical to a search."""
-        return float(self.scores(query, np.array([document]))[0])
-
-    def scores(self, query: QueryVector, documents: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return the scores of documents, in the given order, bit-identical to a search."""
-        return self._with_workspace(
-            lambda space: self._scores(space, self._expander.expand(space, [query]), documents)
-        )
-
-    def limited(self, n: int) -> Searcher:
-        """Return a searcher by the own and heaviest terms alone; see `heaviest_terms`."""
-        limited = self._copied()
-        limited._expander = self._expander.limited(n, self.greatest_impacts)
-        return limited
-
-    def with_impacts(self, terms: NDArray[np.int32], values: NDArray[np.float64]) -> Searcher:
-        """Return a searcher with other `greatest_impacts`, 0 but for some terms."""
-        other = self._copied()
-        impacts = np.zeros(len(self.S))
-        impacts[terms] = values
-        other.__dict__["greatest_impacts"] = impacts
-        return other
-
-    def _copied(self) -> Self:
-        """Return a copy that shares the prepared segments; `copy` would prepare them again."""
-        copied = object.__new__(type(self))
-        copied.__dict__.update(self.__dict__)
-        return copied
-
-    def _scores(
-        self, space: Workspace, expanded: Expansions, documents: NDArray[np.integer]
+    def exact(
+        self,
+        workspace: Workspace,
+        expanded: Expansions,
+        number: int,
+        documents: NDArray[np.integer],
     ) -> NDArray[np.float64]:
-        space.expansion[expanded.terms] = expanded.weights
+        """Return the scores of documents by one of some expanded queries."""
+        own = expanded.own(number)
+        terms = expanded.terms[own]
+        workspace.expansion[terms] = expanded.weights[own]
         scores, numbers = np.empty(len(documents)), np.ascontiguousarray(documents, np.int64)
         for begin in range(0, len(documents), MAX_DOCS):
             check_deadline()
             some = slice(begin, begin + MAX_DOCS)
             wrong = score_documents(
-                self.table.rows, self.ranking.k1, self.ranking.rounded_one, space.expansion,
-                expanded.factors[0], numbers[some], scores[some],
+                self.table.rows, self.ranking.k1, self.ranking.rounded_one, workspace.expansion,
+                expanded.factors[number], numbers[some], scores[some],
             )  # fmt: skip
-            self._check_scored(wrong)
-        space.expansion[expanded.terms] = 0.0
+            self.check_scored(wrong)
+        workspace.expansion[terms] = 0.0
         return scores
 
-    @contextmanager
-    def approximate_scores(self, query: QueryVector) -> Iterator[ApproximateScores | None]:
-        """Yield the approximate scores of a query, to be added up; None if float32 cannot decide.
-
-        Scratch arrays are in use until the end.
-        """
-        space = self._taken()
-        expanded = self._expander.expand(space, [query])
-        ((largest, smallest, *_),), (factor,) = expanded.facts, expanded.factors
-
-        def add(segments: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
-            _, addresses = self.table.factors(None)
-            add_scores(
-                self.table.rows[segments], addresses[segments], expanded.terms, expanded.weights,
-                largest, weight, space.scores, total,
-            )  # fmt: skip
-
-        if not expanded.reaching[0]:
-            yield ApproximateScores()
-        elif not expanded.holding(self._least, self._most)[0] or largest * factor == 0.0:
-            yield None
-        else:
-            n_summands = min(len(expanded.terms), self.table.longest)
-            least = float(smallest / largest * self._least)
-            yield ApproximateScores(add, largest * factor, least, n_summands, self.table.half)
-        self._idle.append(space)
-
-    def expanded(self, query: QueryVector) -> Expanded:
-        """Return the expansion of a query, for explanations and exports."""
-        whole = self._with_workspace(lambda space: self._expander.expand(space, [query]))
-        order = np.argsort(whole.terms)
-        return Expanded(whole.terms[order], whole.weights[order], float(whole.factors[0]))
-
-    def bounding(self, query: QueryVector) -> Expanded:
-        """Return weights whose sum times impacts is at least a score: here, the expansion."""
-        return self.expanded(query)
-
-    def _with_workspace(self, task: Callable[[Workspace], _T]) -> _T:
-        """Run a task with scratch arrays that no other thread uses."""
-        space = self._taken()
-        # A failed task can leave nonzero arrays, so they are returned only after success.
-        result = task(space)
-        self._idle.append(space)
-        return result
-
-    def _taken(self) -> Workspace:
-        try:
-            return self._idle.pop()  # atomic
-        except IndexError:
-            return Workspace(self._largest, len(self.S))
-
-    def _search(
-        self, space: Workspace, queries: Sequence[QueryVector], limits: Limits
-    ) -> list[Top]:
+    def best_of(self, workspace: Workspace, expanded: Expansions, limits: Limits) -> list[Top]:
         """Search up to PANEL queries: find candidates in each segment, then score them."""
-        expanded = self._expander.expand(space, queries)
         reaching = expanded.reaching
-        chosen = [False] * len(queries)
-        if limits.expand_postings:
-            holding = expanded.holding(self._least, self._most)
-            chosen = [holds and reaches for holds, reaches in zip(holding, reaching, strict=True)]
+        holding = expanded.holding(self.least, self.most)
+        chosen = [holds and reaches for holds, reaches in zip(holding, reaching, strict=True)]
         plan = ALONE
-        if len(queries) > 1:
+        if len(expanded) > 1:
             reached = expanded.terms
             if not all(chosen):
                 reached = reached[np.repeat(chosen, np.diff(expanded.pointers))]
             n_touched = int(self._frequencies[reached].sum())
             plan = panel_plan(sum(chosen), n_touched, self._n_postings)
         find = self._find_together if plan.method == "panel" else self._find
-        candidates = find(space, expanded, chosen, limits)
+        candidates = find(workspace, expanded, chosen, limits)
         settled = chosen
         if not limits.positive:
             # With fewer than k positive scores, zeros may be needed too.
             n_found = candidates.sizes.tolist()
             settled = [good and n >= limits.k for good, n in zip(chosen, n_found, strict=True)]
-        tops = self._rank(space, expanded, candidates, limits, plan)
-        for number, query in enumerate(queries):
-            if limits.positive and not reaching[number]:
+        tops = self._rank(workspace, expanded, candidates, limits, plan)
+        for number, (reaches, is_settled) in enumerate(zip(reaching, settled, strict=True)):
+            if limits.positive and not reaches:
                 tops[number] = NO_DOCUMENTS
-            elif not settled[number]:
-                tops[number] = best_of_all([self], [query], limits, partial(self.scores, query))
+            elif not is_settled:
+                documents = documents_in(self.parts, limits.masks(self.parts))
+                scores = self.exact(workspace, expanded, number, documents)
+                tops[number] = limits.best(documents, scores, ALL)
         return tops
 
     def _bounds(
@@ -393,18 +425,18 @@ class Searcher:
         return np.array(floors, np.float32), np.array(slacks)
 
     def _find(
-        self, space: Workspace, expanded: Expansions, chosen: list[bool], limits: Limits
+        self, workspace: Workspace, expanded: Expansions, chosen: list[bool], limits: Limits
     ) -> Candidates:
         """Find candidates in the postings; thresholds rise from segment to segment."""
         floors, slacks = self._bounds(expanded, limits, half=self.table.half)
         _factors, addresses = self.table.factors(limits.allowed)  # keeps the addressed arrays alive
         wanted, scales = np.array(chosen, np.uint8), np.array(expanded.scales)
 
-        def of(run: slice, space: Workspace) -> tuple[NDArray[np.float32], Candidates]:
+        def of(run: slice, workspace: Workspace) -> tuple[NDArray[np.float32], Candidates]:
             heaps = np.zeros((len(expanded), limits.k), np.float32)
             n_lists, begin = (run.stop - run.start) * len(expanded), 0
             starts = np.zeros(n_lists + 1, np.int64)
-            documents, approximate = space.candidates, space.approximate
+            documents, approximate = workspace.candidates, workspace.approximate
             at_once = _SEGMENTS_AT_ONCE if has_deadline() else run.stop - run.start
             end = min(run.start + at_once, run.stop)
             while True:
@@ -412,8 +444,8 @@ class Searcher:
                 some = slice(run.start, end)
                 begin = find_candidates(
                     self.table.rows[some], addresses[some], expanded.pointers, expanded.terms,
-                    expanded.weights, scales, wanted, floors, heaps, slacks, space.scores, begin,
-                    starts, documents, approximate,
+                    expanded.weights, scales, wanted, floors, heaps, slacks, workspace.scores,
+                    begin, starts, documents, approximate,
                 )  # fmt: skip
                 if begin == n_lists:
                     bounds = _least(heaps, floors, slacks)
@@ -426,10 +458,13 @@ class Searcher:
 
         runs = self._runs(expanded, limits)
         if len(runs) == 1:
-            return of(runs[0], space)[1]
+            return of(runs[0], workspace)[1]
 
         def apart(run: slice) -> tuple[NDArray[np.float32], Candidates]:
-            return self._with_workspace(lambda scratch: _copied(*of(run, scratch)))
+            scratch = self.take()
+            copied = _copied(*of(run, scratch))
+            self.idle.append(scratch)
+            return copied
 
         results = in_threads(apart, runs, len(runs))
         heaps = np.partition(
@@ -453,7 +488,7 @@ class Searcher:
         return [slice(begin, end) for begin, end in pairwise(bounds)]
 
     def _find_together(
-        self, space: Workspace, expanded: Expansions, chosen: list[bool], limits: Limits
+        self, workspace: Workspace, expanded: Expansions, chosen: list[bool], limits: Limits
     ) -> Candidates:
         """Find the candidates of all queries in one pass over the documents."""
         try:
@@ -479,7 +514,7 @@ class Searcher:
 
     def _rank(
         self,
-        space: Workspace,
+        workspace: Workspace,
         expanded: Expansions,
         candidates: Candidates,
         limits: Limits,
@@ -494,25 +529,85 @@ class Searcher:
             self.table.rows, self.ranking.k1, self.ranking.rounded_one,
             expanded.pointers, expanded.terms, expanded.weights, np.array(expanded.factors),
             candidates.starts, candidates.documents, candidates.approximate, candidates.bounds,
-            limits.minimum, limits.exclusive, space.expansion, places, n_ranked, documents, scores,
+            limits.minimum, limits.exclusive, workspace.expansion, places, n_ranked, documents,
+            scores,
         )  # fmt: skip
-        self._check_scored(wrong)
+        self.check_scored(wrong)
         return [
             Top(documents[begin : begin + n], scores[begin : begin + n], plan)
             for begin, n in zip(places.tolist(), n_ranked.tolist(), strict=False)
         ]
 
-    def _check_scored(self, wrong: int) -> None:
-        """Raise CorruptIndexError if a segment (-1: none) has a document without a score."""
-        if wrong < 0:
-            return
-        part = self.parts[wrong]
-        part.segment.check()
-        raise CorruptIndexError(  # although each entry is valid on its own
-            f"a document among the {part.segment.n_docs} from number {part.first} on has no score: "
-            "a file has changed since it was written. `softcosine admin check` tells which; "
-            "rebuild the index, or restore the file from a copy."
-        )
+
+class PreparedLinear(PreparedWords):
+    """A query expanded by S."""
+
+    def __init__(
+        self, space: Linear, query: ReadyQuery, expansions: Expansions | None = None
+    ) -> None:
+        super().__init__(space, query)
+        self.space: Linear = space
+        if expansions is None:
+            workspace = space.take()
+            expansions = space.expander.expand(workspace, [self.vector])
+            space.idle.append(workspace)
+        self._expansions = expansions
+
+    @cached_property
+    def bound(self) -> Bound:
+        """Of the approximate scores."""
+        ((largest, smallest, *_),), (factor,) = self._expansions.facts, self._expansions.factors
+        space, unit = self.space, largest * factor
+        if not self._expansions.reaching[0]:
+            return Bound()
+        if not self._expansions.holding(space.least, space.most)[0] or unit == 0.0:
+            return UNDECIDED
+        n_summands = min(len(self._expansions.terms), space.table.longest)
+        return Bound(unit, float(smallest / largest * space.least), n_summands, space.table.half)
+
+    def add(self, run: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
+        """Add weight times the approximate scores of a run of segments to an array."""
+        table, expanded = self.space.table, self._expansions
+        _, addresses = table.factors(None)
+        workspace = self.space.take()
+        add_scores(
+            table.rows[run], addresses[run], expanded.terms, expanded.weights,
+            expanded.facts[0][0], weight, workspace.scores, total,
+        )  # fmt: skip
+        self.space.idle.append(workspace)
+
+    def best(self, limits: Limits) -> Top:
+        """Return the k best documents; one kernel adds, scales and selects."""
+        workspace = self.space.take()
+        (top,) = self.space.best_of(workspace, self._expansions, limits)
+        self.space.idle.append(workspace)
+        return top
+
+    def exact(self, documents: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the scores of documents, in the given order."""
+        workspace = self.space.take()
+        scores = self.space.exact(workspace, self._expansions, 0, documents)
+        self.space.idle.append(workspace)
+        return scores
+
+    @property
+    def expanded(self) -> Expanded:
+        """The expansion of the query, by ascending term."""
+        whole = self._expansions
+        order = np.argsort(whole.terms)
+        return Expanded(whole.terms[order], whole.weights[order], float(whole.factors[0]))
+
+    def heaviest(self, n: int, impacts: Impacts | None = None) -> PreparedLinear:
+        """Return the query by its own and its heaviest terms alone."""
+        heavy = self.heavy(self.expanded, n, self._impacts(impacts))
+        kept = np.isin(self._expansions.terms, heavy)
+        return PreparedLinear(self.space, self.query, self._expansions.kept([kept]))
+
+    def weights_in(self, document: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Return the weight of each word in a document, of each word outside, and their factor."""
+        part, local = self.space.part_of(document)
+        factor = float(self._expansions.factors[0]) * float(part.ranking.factors[local])
+        return self.vector.weights, self.vector.extra_weights, factor
 
 
 def _copied(
