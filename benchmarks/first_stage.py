@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from meaning import DIMENSIONS, with_coordinates
+from meaning import DIMENSIONS, both_of, with_coordinates
 from measure import data_folder, interleave, parser_of, write_report
 from newsgroups import newsgroups, ranked
 from scatter import each
@@ -31,19 +31,17 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.documents import Documents
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.table import from_spec
-from softcosine.index.query.query_vectors import QueryVector, query_vector
-from softcosine.index.search.first_stage import first_stage, second_stage
+from softcosine.index.query.query_vectors import query_vector
+from softcosine.index.query.ready_query import ReadyQuery
+from softcosine.index.search.first_stage import Staged, by_heaviest_terms, n_candidates
 from softcosine.index.search.results import Hits
 from softcosine.index.segment.segment import MAX_DOCS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.spaces.expansion import heaviest_terms
-from softcosine.index.spaces.frequencies import searcher_of
-from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
-from softcosine.index.spaces.space import (
-    Top,
-)
-from softcosine.index.spaces.sum import FieldsSearcher
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.frequencies import words_space
+from softcosine.index.spaces.space import Limits, Space, Top
+from softcosine.index.spaces.sum import Sum
+from softcosine.index.spaces.words import Words
 from synthetic import Synthetic
 from test_sets import QUESTIONS, load, ndcg
 
@@ -51,7 +49,6 @@ K = 10
 TERMS = 8  # of a query of 20 Newsgroups
 MEAN_TERMS = 100  # of a drawn document
 STAGES = ("16:100", "32:20", "32:100", "32:1000", "64:100", "128:100", "256:100", "all:100")
-Query = tuple[tuple[QueryVector], QueryMeaning | None]
 WORDS: dict[str, Any] = {"ranking": "soft_bm25", "encoder": None}
 BOTH = "soft:ranking=soft_bm25,encoder=minilm,ask=encoder"
 BASELINE = "soft:plain=true,k1=1.2,b=0.75"  # BM25, stemmed, without stop words in the query
@@ -81,24 +78,27 @@ def drawn_queries(index: SoftIndex, n_queries: int, lengths: Sequence[int] = (TE
     return queries
 
 
-def query_vectors(
-    index: SoftIndex, texts: Sequence[str], words: FieldsSearcher | None = None
-) -> list[Query]:
+def ready_queries(
+    index: SoftIndex, texts: Sequence[str], words: Sum[Words] | None = None
+) -> list[ReadyQuery]:
     """Return texts as queries to an index, or to documents that share its vocabulary and S."""
-    ranking = (words or index.searcher()).ranking
+    ((_, space),) = (words or index.words()).summands
     parsed = map(index.parse, texts)
-    return [((query_vector(own, ranking, index.S, index.source),), None) for own in parsed]
+    return [
+        ReadyQuery((query_vector(own, space.ranking, index.S, index.source),)) for own in parsed
+    ]
 
 
-def share_of_postings(searcher: Searcher, queries: Sequence[Query], n: int | None) -> float:
+def share_of_postings(words: Sum[Words], queries: Sequence[ReadyQuery], n: int | None) -> float:
     """Return which share of the postings of the whole expanded queries is read."""
-    parts = [part.segment for part in searcher.parts]
-    frequencies = FieldStatistics.of(parts, len(searcher.S)).document_frequencies
+    ((_, space),) = words.summands
+    parts = [part.segment for part in words.parts]
+    frequencies = FieldStatistics.of(parts, len(space.S)).document_frequencies
     read, every = 0, 0
-    for (query,), _ in queries:
-        expanded = searcher.expanded(query)
+    for query in queries:
+        expanded = space.prepare(query).expanded
         kept = heaviest_terms(
-            expanded.terms, expanded.weights, searcher.greatest_impacts, query.terms, n=n
+            expanded.terms, expanded.weights, space.greatest_impacts, query.vectors[0].terms, n=n
         )
         read += int(frequencies[expanded.terms[kept]].sum())
         every += int(frequencies[expanded.terms].sum())
@@ -107,18 +107,19 @@ def share_of_postings(searcher: Searcher, queries: Sequence[Query], n: int | Non
 
 def measured(
     name: str,
-    words: FieldsSearcher,
-    queries: Sequence[Query],
+    words: Sum[Words],
+    queries: Sequence[ReadyQuery],
     *,
     runs: int,
     n_timed: int,
     stages: Sequence[str] = STAGES,
-    meaning: MeaningSearcher | None = None,
+    both: Sum[Space] | None = None,
 ) -> list[dict[str, object]]:
     """Search by every first stage; a line of the table each."""
-    searches: dict[str, Callable[[Query], Top]] = {"exact": partial(exact, words, meaning)}
+    ranking: Sum[Any] = both or words
+    searches: dict[str, Callable[[ReadyQuery], Top]] = {"exact": partial(exact, ranking)}
     for text in stages:
-        searches[text] = partial(in_two_stages, words, meaning, FirstStage.parse(text))
+        searches[text] = partial(in_two_stages, words, ranking, FirstStage.parse(text))
     tops = {text: list(map(search, queries)) for text, search in searches.items()}
     calls = {text: each(search, queries[:n_timed]) for text, search in searches.items()}
     timings = interleave(calls, runs=runs)
@@ -132,14 +133,14 @@ def measured(
         ]
         equal = [right.tolist() == found.tolist() for right, found in pairs]
         recalls = [np.isin(right, found).mean() for right, found in pairs if len(right)]
-        share = share_of_postings(words.searchers[0], queries, FirstStage.parse(text).terms)
+        share = share_of_postings(words, queries, FirstStage.parse(text).terms)
         row: dict[str, object] = {
             "collection": name,
-            "documents": sum(part.segment.n_docs for part in words.searchers[0].parts),
+            "documents": sum(part.segment.n_docs for part in words.parts),
             "first stage": text,
             "postings": round(share, 3),
         }
-        if meaning is None:
+        if both is None:
             row["recall@10"] = round(float(np.mean(recalls)), 4)
             row["equal"] = round(float(np.mean(equal)), 3)
         row["ms a query"] = round(times[text] * 1e3, 3)
@@ -149,49 +150,43 @@ def measured(
     return rows
 
 
-def exact(words: FieldsSearcher, meaning: MeaningSearcher | None, query: Query) -> Top:
+def exact(ranking: Sum[Any], query: ReadyQuery) -> Top:
     """Search on one thread."""
-    vectors, own = query
-    if meaning is None or own is None:
-        return words.search_batch([vectors], k=K, threads=1)[0]
-    return meaning.search_batch([(vectors, own)], k=K, threads=1)[0]
+    return ranking.best([query], Limits(k=K, threads=1))[0]
 
 
 def in_two_stages(
-    words: FieldsSearcher, meaning: MeaningSearcher | None, stage: FirstStage, query: Query
+    words: Sum[Words], ranking: Sum[Any], stage: FirstStage, query: ReadyQuery
 ) -> Top:
     """Search in two stages on one thread."""
-    top = first_stage(words, query, stage, k=K)
-    found = second_stage(words, meaning, query, top, stage, k=K)
-    return exact(words, meaning, query) if found.searched_exactly else found.best(K)
+    n = n_candidates(stage, K, query)
+    top = by_heaviest_terms(query, words, stage.terms).best(Limits(k=n, threads=1))
+    scores = ranking.prepare(query).exact(top.documents)
+    found = Staged(top, scores, n, stage, 0.0, query.unit is not None)
+    return exact(ranking, query) if found.searched_exactly else found.best(K)
 
 
-def enlarged(index: SoftIndex, n_docs: int, *names: str) -> list[FieldsSearcher]:
-    """Return searchers of drawn documents with the vocabulary and S of an index, by ranking."""
+def enlarged(index: SoftIndex, n_docs: int, *names: str) -> list[Sum[Words]]:
+    """Return words of drawn documents with the vocabulary and S of an index, by ranking."""
     (own,) = index.snapshot.segments
     segment = own.fields[0]
     shape = segment.n_docs, len(index.S)
     counts = csr_array((segment.values(), segment.terms, segment.pointers), shape=shape)
     drawn = Synthetic.like(counts, terms=MEAN_TERMS)
     segments = [Segment.from_counts(X) for X in drawn.parts(n_docs, size=MAX_DOCS)]
-    return [
-        FieldsSearcher([searcher_of(ranked(segments, index.S, name=name)[1], index.S)], [1.0])
-        for name in names
-    ]
+    every = [ranked(segments, index.S, name=name)[1] for name in names]
+    return [Sum(parts, ((1.0, words_space(parts, index.S)),)) for parts in every]
 
 
 def with_meaning(
-    words: FieldsSearcher, queries: Sequence[Query]
-) -> tuple[MeaningSearcher, list[Query]]:
+    words: Sum[Words], queries: Sequence[ReadyQuery]
+) -> tuple[Sum[Space], list[ReadyQuery]]:
     """Give all documents and queries coordinates at random; the time does not depend on them."""
     generator = np.random.default_rng(0)
     units = generator.standard_normal((len(queries), DIMENSIONS))
     units /= np.linalg.norm(units, axis=1)[:, None]
-    both = with_coordinates(words, 0)
-    return both, [
-        (vectors, QueryMeaning(unit, 40.0))
-        for (vectors, _), unit in zip(queries, units, strict=True)
-    ]
+    both = both_of(words, with_coordinates(words, 0))
+    return both, [replace(query, unit=unit) for query, unit in zip(queries, units, strict=True)]
 
 
 def by_words(options: argparse.Namespace) -> None:
@@ -200,25 +195,25 @@ def by_words(options: argparse.Namespace) -> None:
     for name in ("cranfield", "cacm", "npl"):
         test = load(name)
         index = SoftIndex.from_texts(test.texts, **WORDS)
-        queries = query_vectors(index, test.queries)
-        words = index.searcher()
+        queries = ready_queries(index, test.queries)
+        words = index.words()
         rows += measured(name, words, queries, runs=options.runs, n_timed=options.timed)
     index = SoftIndex.from_texts(newsgroups(), **WORDS)
     texts = drawn_queries(index, options.queries)
-    queries, words = query_vectors(index, texts), index.searcher()
+    queries, words = ready_queries(index, texts), index.words()
     rows += measured("20 Newsgroups", words, queries, runs=options.runs, n_timed=options.timed)
     print(f"{time.perf_counter() - started:.0f} s", flush=True)
     (large,) = enlarged(index, options.documents, "soft_bm25")
-    queries = query_vectors(index, texts[: options.timed], large)
+    queries = ready_queries(index, texts[: options.timed], large)
     began = time.perf_counter()
-    _ = large.searchers[0].greatest_impacts
+    _ = large.summands[0][1].greatest_impacts
     impacts = time.perf_counter() - began
     rows += measured("drawn", large, queries, runs=options.runs, n_timed=options.timed)
-    for name, searcher in (("20 Newsgroups, meaning", words), ("drawn, meaning", large)):
-        both, asked = with_meaning(searcher, query_vectors(index, texts[: options.timed], searcher))
+    for name, own in (("20 Newsgroups, meaning", words), ("drawn, meaning", large)):
+        both, asked = with_meaning(own, ready_queries(index, texts[: options.timed], own))
         rows += measured(
-            name, searcher, asked, runs=options.runs, n_timed=options.timed, stages=BY_MEANING,
-            meaning=both,
+            name, own, asked, runs=options.runs, n_timed=options.timed, stages=BY_MEANING,
+            both=both,
         )  # fmt: skip
     print(f"{time.perf_counter() - started:.0f} s", flush=True)
     notes = (
@@ -246,20 +241,16 @@ def by_candidates(options: argparse.Namespace) -> None:
     texts = drawn_queries(index, options.queries)
     names = ("soft_bm25", "soft_tf_bm25")
     rankings = dict(zip(names, enlarged(index, options.documents, *names), strict=True))
-    vectors = {
-        name: [query[0] for query in query_vectors(index, texts, words)]
-        for name, words in rankings.items()
-    }
+    queries = {name: ready_queries(index, texts, words) for name, words in rankings.items()}
     most, rows = max(BY_CANDIDATES), []
-    large = rankings["soft_bm25"]
+    large, limits = rankings["soft_bm25"], Limits(k=most, threads=1)
     stages = {
-        n: (large if n is None else large.limited(n)).search_batch(
-            vectors["soft_bm25"], k=most, threads=1
-        )
+        n: [by_heaviest_terms(one, large, n).best(limits) for one in queries["soft_bm25"]]
         for n in BY_TERMS
     }
     for name, words in rankings.items():
-        right = [top.documents for top in words.search_batch(vectors[name], k=K, threads=1)]
+        tops = words.best(queries[name], Limits(k=K, threads=1))
+        right = [top.documents for top in tops]
         for n, tops in stages.items():
             places = np.array([
                 int(np.flatnonzero(top.documents == one)[0]) if one in top.documents else most

@@ -31,10 +31,12 @@ from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.systems.encoder import Encoder
 from softcosine.evaluate.systems.fitted_soft import FittedSoft
 from softcosine.evaluate.systems.table import from_spec
-from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.segment.coordinates import Coordinates
-from softcosine.index.spaces.meaning import MeaningSearcher, QueryMeaning
-from softcosine.index.spaces.sum import FieldsSearcher
+from softcosine.index.spaces.meaning import Meaning
+from softcosine.index.spaces.space import Limits, Space
+from softcosine.index.spaces.sum import Sum
+from softcosine.index.spaces.words import Words
 from synthetic import Synthetic
 from test_sets import QUESTIONS, ndcg
 
@@ -47,14 +49,20 @@ FLAT, HNSW = "bm25s + faiss flat, by hand", "bm25s + faiss HNSW, by hand"
 OURS = 3  # import; SoftIndex.from_texts(texts, encoder="minilm"); index.search(query)
 
 
-def with_coordinates(words: FieldsSearcher, seed: int) -> MeaningSearcher:
+def with_coordinates(words: Sum[Words], seed: int) -> Meaning:
     """Give every document coordinates."""
     rng = np.random.default_rng(seed)
     coordinates = []
-    for part in words.searchers[0].parts:
+    for part in words.parts:
         shape = part.segment.n_docs, DIMENSIONS
         coordinates.append(Coordinates.of(rng.integers(-127, 128, shape, dtype=np.int8)))
-    return MeaningSearcher(words, coordinates)
+    segments = [[part.segment] for part in words.parts]
+    return Meaning(segments, [part.first for part in words.parts], coordinates)
+
+
+def both_of(words: Sum[Words], meaning: Meaning, weight: float = 40.0) -> Sum[Space]:
+    """Return the sum of words and meaning."""
+    return Sum(words.parts, ((1.0, words), (weight, meaning)))
 
 
 def glued(
@@ -88,14 +96,13 @@ def glued(
     return calls, {name: size / 2**20 for name, size in sizes.items()}
 
 
-def our_sizes(both: MeaningSearcher) -> dict[str, float]:
+def our_sizes(words: Sum[Words], meaning: Meaning) -> dict[str, float]:
     """Return the MB of our arrays, S included."""
-    words = both.words.searchers[0]
     arrays = [array for part in words.parts for array in part.segment.to_arrays().values()]
-    n_words = sum(array.nbytes for array in [*arrays, *words.S.arrays])
+    n_words = sum(array.nbytes for array in [*arrays, *words.summands[0][1].S.arrays])
     n_both = n_words + sum(
         own.vectors.nbytes + own.inverse_lengths.nbytes
-        for own in both.coordinates
+        for own in meaning.coordinates
         if own is not None
     )
     return {WORDS: n_words / 2**20, BOTH: n_both / 2**20}
@@ -158,9 +165,9 @@ def lines_of_code(cls: type) -> int:
     return sum(bool(line.strip()) for line in text.splitlines())
 
 
-def searched(searcher: MeaningSearcher, query: tuple[tuple[QueryVector], QueryMeaning]) -> object:
-    """Search by words and meaning on one thread."""
-    return searcher.search_batch([query], k=K, threads=1)
+def searched(ranking: Sum[Space], query: ReadyQuery) -> object:
+    """Search on one thread."""
+    return ranking.best([query], Limits(k=K, threads=1))
 
 
 def main() -> None:
@@ -178,19 +185,17 @@ def main() -> None:
     rng = np.random.default_rng(2)
     for n_docs in dict.fromkeys((min(SIZES[0], options.documents), options.documents)):
         workload = collection(base, drawn, n_docs)
-        both = with_coordinates(FieldsSearcher([workload.searcher], [1.0]), 0)
+        words = workload.searcher.words
+        meaning = with_coordinates(words, 0)
         queries = vectors(workload.queries(TERMS, options.queries))
         units = rng.standard_normal((len(queries), DIMENSIONS))
         units /= np.linalg.norm(units, axis=1)[:, None]
-        asked = [
-            ((vector,), QueryMeaning(unit, 1.0))
-            for vector, unit in zip(queries, units, strict=True)
-        ]
+        asked = [ReadyQuery((vector,), unit) for vector, unit in zip(queries, units, strict=True)]
         calls: dict[str, Callable[[], object]] = {
             WORDS: each(partial(workload.searcher.search, k=K), queries),
-            BOTH: each(partial(searched, both), asked),
+            BOTH: each(partial(searched, both_of(words, meaning, 1.0)), asked),
         }
-        sizes = our_sizes(both)
+        sizes = our_sizes(words, meaning)
         if n_docs <= SIZES[0]:
             others, others_sizes = glued(workload, n_docs, options.queries)
             calls |= others

@@ -18,13 +18,12 @@ from scipy.sparse import csr_array
 
 from clock import cycles_per_second
 from measure import interleave, parser_of, write_report
-from newsgroups import CACHE, Workload, load_workload, newsgroups, ranked, vectors
+from newsgroups import CACHE, Searcher, Workload, load_workload, newsgroups, ranked, vectors
 from scatter import drawn_lists, each, query_lengths, scatter
 from softcosine import Weighting
 from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.segment.segment import MAX_DOCS, Segment, packed
-from softcosine.index.spaces.words import Searcher
 from stages import Stages
 from synthetic import Synthetic
 

@@ -14,10 +14,14 @@ from scipy.sparse import csr_array
 from measure import data_folder, read_jsonl
 from softcosine import CooccurrenceSimilarity, TermSimilarityMatrix, Weighting, analyze
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import PreparedRanking, RankedSegment, prepare
 from softcosine.index.segment.segment import Segment, cut
 from softcosine.index.segment.statistics import FieldStatistics
-from softcosine.index.spaces.words import Searcher
+from softcosine.index.spaces.frequencies import words_space
+from softcosine.index.spaces.space import Limits, Top
+from softcosine.index.spaces.sum import Sum
+from softcosine.index.spaces.words import Words
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = [
@@ -29,6 +33,25 @@ CACHE = Path(tempfile.gettempdir()) / "softcosine-benchmarks"
 MIN_DF = 3
 # Symmetric assembly leaves some columns short of the limit: so many give about 96 non-zeros each.
 MAX_NEIGHBORS = 108
+
+
+class Searcher:
+    """The words of one field, searched by query vectors."""
+
+    def __init__(self, parts: Sequence[RankedSegment], S: TermSimilarityMatrix) -> None:
+        space: Words = words_space(parts, S)
+        self.words = Sum(parts, ((1.0, space),))
+
+    def search_batch(
+        self, vectors: Sequence[QueryVector], *, k: int, threads: int | None = None
+    ) -> list[Top]:
+        """Return the k best documents of each query."""
+        queries = [ReadyQuery((vector,)) for vector in vectors]
+        return self.words.best(queries, Limits(k=k, threads=threads))
+
+    def search(self, vector: QueryVector, *, k: int) -> Top:
+        """Return the k best documents on one thread."""
+        return self.search_batch([vector], k=k, threads=1)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from newsgroups import MIN_DF, newsgroups
 from softcosine import ShardedIndex, SoftIndex, analyze
 from softcosine.cluster.shard import Shard
 from softcosine.index.query.query_vectors import query_vector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.search.results import Hits
 from softcosine.index.segment.statistics import FieldStatistics
 from synthetic import Synthetic, words
@@ -371,13 +372,13 @@ def _part(file: Path) -> str:
 
 def touched(index: SoftIndex, queries: Sequence[str]) -> tuple[int, float]:
     """Return the number of postings, and the mean number that queries touch."""
-    words = index.searcher("soft_bm25").searchers[0]
+    ((_, words),) = index.words("soft_bm25").summands
     parts = [part.segment for part in words.parts]
     frequencies = FieldStatistics.of(parts, len(index.S)).document_frequencies
     read = []
     for query in queries:
         vector = query_vector(index.parse(query), words.ranking, index.S, index.source)
-        read.append(int(frequencies[words.expanded(vector).terms].sum()))
+        read.append(int(frequencies[words.prepare(ReadyQuery((vector,))).expanded.terms].sum()))
     return int(frequencies.sum()), float(np.mean(read))
 
 

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 import softcosine as sc
 from measure import data_folder, read_jsonl
 from softcosine.index.query.query_vectors import query_vector
+from softcosine.index.query.ready_query import ReadyQuery
+from softcosine.index.spaces.space import Limits
 
 __all__ = [
     "QUESTIONS",
@@ -111,14 +113,15 @@ def all_scores(
     keep_stop_words: bool = True,
 ) -> NDArray[np.float64]:
     """Scores of every query and its `depth` best documents, shape (n_queries, n_docs)."""
-    searcher = index.searcher(ranking)
-    vectors = [
-        (query_vector(parsed, searcher.ranking, index.S, index.source),)
+    words = index.words(ranking)
+    ((_, space),) = words.summands
+    queries = [
+        ReadyQuery((query_vector(parsed, space.ranking, index.S, index.source),))
         for parsed in (index.parse(one, keep_stop_words=keep_stop_words) for one in test.queries)
     ]
     depth = len(index) if test.candidates is not None else depth
     scores = np.zeros((len(test.queries), len(index)))
-    for row, top in zip(scores, searcher.search_batch(vectors, k=depth), strict=True):
+    for row, top in zip(scores, words.best(queries, Limits(k=depth)), strict=True):
         row[top.documents] = top.scores
     return scores
 

@@ -26,8 +26,8 @@ import numpy as np
 from measure import data_folder, write_report
 from softcosine import SoftIndex
 from softcosine.evaluate.datasets.loading import load
+from softcosine.index.query.ready_query import FLOOR
 from softcosine.index.search import execution
-from softcosine.index.spaces.meaning import FLOOR
 
 CHOSEN_ON = ("gnomedesc-en", "medicationqa", "perlfaq", "stackfaq")
 OTHERS = ("bankfaq", "covidq", "mediqa-chiqa", "tldr-man")

@@ -46,6 +46,7 @@ from retrieval_sets import (
 )
 from softcosine.evaluate.systems import from_spec
 from softcosine.index.query.query_vectors import query_vector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.source import TermSimilaritySource
@@ -103,10 +104,12 @@ def measured_words(
         if way.k1 == 1.2:
             soft = _with_similarity(plain, way, taught)
         index = soft.with_weighting(sc.Weighting(k1=way.k1))
-        searcher, numbers = index.searcher(), np.arange(len(index))
+        ((_, words),), numbers = index.words().summands, np.arange(len(index))
         parsed = map(index.parse, dataset.judged.texts)
-        queries = [query_vector(own, searcher.ranking, index.S, index.source) for own in parsed]
-        found[way] = np.stack([searcher.scores((query,), numbers) for query in queries])
+        queries = [query_vector(own, words.ranking, index.S, index.source) for own in parsed]
+        found[way] = np.stack(
+            [words.prepare(ReadyQuery((query,))).exact(numbers) for query in queries]
+        )
         report(f"{collection.name}: {way}")
     return found
 

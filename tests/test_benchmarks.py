@@ -392,15 +392,15 @@ def test_first_stage(benchmark, texts):
     pytest.importorskip("faiss")
     script = benchmark("first_stage")
     index = SoftIndex.from_texts(texts, plain=True, ranking="soft_bm25")
-    queries = script.query_vectors(index, script.drawn_queries(index, 4))
+    queries = script.ready_queries(index, script.drawn_queries(index, 4))
     rows = script.measured(
-        "toy", index.searcher(), queries, runs=1, n_timed=2, stages=("0:1", "all:100")
+        "toy", index.words(), queries, runs=1, n_timed=2, stages=("0:1", "all:100")
     )
     assert [row["recall@10"] for row in rows][-1] == 1.0
     (large,) = script.enlarged(index, 90, "soft_bm25")
-    both, asked = script.with_meaning(large, script.query_vectors(index, texts[:2], large))
+    both, asked = script.with_meaning(large, script.ready_queries(index, texts[:2], large))
     (row,) = script.measured(
-        "drawn", large, asked, runs=1, n_timed=2, stages=("all:10",), meaning=both
+        "drawn", large, asked, runs=1, n_timed=2, stages=("all:10",), both=both
     )
     assert row["documents"] == 90
     index = SoftIndex.from_texts(texts)
@@ -416,8 +416,8 @@ def test_meaning(benchmark, workload):
     assert calls.keys() == sizes.keys()
     for call in calls.values():
         assert len(call()) == 2
-    words = script.FieldsSearcher([workload.searcher], [1.0])
-    assert len(script.our_sizes(script.with_coordinates(words, 0))) == 2
+    words = workload.searcher.words
+    assert len(script.our_sizes(words, script.with_coordinates(words, 0))) == 2
     assert 20 < script.lines_of_code(script.ByHand) < 50
 
 
