@@ -4,7 +4,7 @@ Queries are one to three adjacent words of the documents of eight English collec
 words) that ten documents or fewer have together: names, commands, terms. A query counts as buried
 if, among its ten best, a document with none of its words is above one with all, or none of all is
 there. Then the real questions of these collections that consist of one to three words that all
-count. Both with and without the rule of `QueryMeaning.exact`, with meaning from the bundled table
+count. Both with and without the rule of short queries, with meaning from the bundled table
 (static) and, for collections of at most 20,000 documents, from the encoder minilm.
 
     python benchmarks/exact_hits.py

@@ -13,7 +13,8 @@ SOFTCOSINE_REQUIRE
 SOFTCOSINE_SERVERS
     Folder of servers that ``.ci/servers`` fills; ``~/.cache/softcosine-servers`` by default.
 HYPOTHESIS_PROFILE
-    ``ci`` (default): the same examples in every run. ``search``: many random ones.
+    ``quick`` (default without ``--all`` and paths), ``ci`` (default): 10 and 25 examples, the same
+    in every run. ``search``: many random ones.
 NUMBA_DISABLE_JIT
     ``1`` runs the kernels as plain Python, with fewer and smaller examples.
 """
@@ -40,6 +41,7 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 _COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", _COMMON, derandomize=True, max_examples=25 if JIT else 10)
 settings.register_profile("search", _COMMON, max_examples=1000 if JIT else 100, print_blob=True)
+settings.register_profile("quick", _COMMON, derandomize=True, max_examples=10)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
@@ -49,14 +51,20 @@ _TOGETHER = (
     ("tests/servers/",),
 )
 
-# Doors of the core, and what stands above it: a run without paths and without --all has only their
-# tests that are marked `smoke`.
+# Doors of the core, what stands above it, the laboratory, and files that start processes: a run
+# without paths and without --all has only their tests that are marked `smoke`.
 _DOORS = (
     *("tests/cluster/", "tests/integrations/", "tests/serve/", "tests/servers/", "tests/test_cli"),
     *("tests/test_benchmarks", "tests/test_evaluate", "tests/test_fuzz", "tests/test_mcp"),
     *("tests/test_index_faults", "tests/test_regression", "tests/test_snos"),
     *("tests/test_object_storage", "tests/test_plots", "tests/test_studies", "tests/test_systems"),
     *("tests/test_tuning", "tests/test_tutorial", "tests/test_vector_stores", "docs/"),
+    *("tests/test_dependency", "tests/test_pair_weights", "tests/test_phonetic"),
+    *("tests/test_reranker", "tests/test_soft_cardinality", "tests/test_syntactic"),
+    *("tests/test_taught_vectors", "tests/test_wordnet"),
+    *("tests/test_compilation", "tests/test_concurrency", "tests/test_confinement"),
+    *("tests/test_no_connections", "tests/test_pickled_index", "tests/test_running"),
+    *("tests/test_writer_threads",),
     *("src/softcosine/evaluate/", "src/softcosine/integrations/", "src/softcosine/lab/"),
 )
 _REQUIRABLE = ("browser", "data", "engines", "frameworks", "multilingual", "ray", "servers")
@@ -84,6 +92,8 @@ def pytest_configure(config: pytest.Config) -> None:
     required()
     without_paths = config.args_source is config.ArgsSource.TESTPATHS  # also in workers of xdist
     config.option.quick = without_paths and not config.option.all
+    if config.option.quick and "HYPOTHESIS_PROFILE" not in os.environ:
+        settings.load_profile("quick")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -225,9 +225,9 @@ def in_threads(
     Raises
     ------
     InvalidInputError
-        As for `n_threads`. Errors of `work` pass through.
+        As for `n_threads`, unless there is a single task. Errors of `work` pass through.
     """
-    workers = min(n_threads(threads), len(tasks))
+    workers = 1 if len(tasks) == 1 else min(n_threads(threads), len(tasks))
     if workers <= 1:
         return list(map(work, tasks))
     with ThreadPoolExecutor(workers) as pool:

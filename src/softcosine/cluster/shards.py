@@ -294,7 +294,7 @@ class ShardedSnapshot(Snapshot):
         return rows
 
     def greatest_impacts(self, ranking: str | None) -> list[NDArray[np.float64]]:
-        """Return `Searcher.greatest_impacts` of each field, over all shards; cached."""
+        """Return `Words.greatest_impacts` of each field, over all shards; cached."""
         name = ranking or self.ranking
         found = self._impacts.get(name)
         if found is None:

@@ -14,7 +14,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from softcosine._deadline import check_deadline
-from softcosine._threads import in_threads
+from softcosine._threads import in_threads, n_threads
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.constraints import Mask, Restrictions, all_of, sharing
@@ -195,6 +195,7 @@ class Search:
 
     def pages(self, queries: Sequence[Query], threads: int | None) -> Iterator[Page]:
         """Return the page of each query, without reading documents."""
+        threads = n_threads(threads)
         ready, request = self.all_ready(queries, threads), self.request
         if request.all_matching:
             ready = in_threads(self.completed, ready, threads)

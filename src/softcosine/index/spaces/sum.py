@@ -218,10 +218,10 @@ class PreparedSum:
                 prepared.add(run, np.float32(1.0), row)
             return run, scores
 
-        inside = threads if n_docs > _FEW else 1
-        ahead = _AHEAD * n_threads(inside)
+        threads = n_threads(threads) if n_docs > _FEW else 1
+        ahead = _AHEAD * threads
         for first in range(0, len(runs), ahead):
-            yield from in_threads(scored, runs[first : first + ahead], inside)
+            yield from in_threads(scored, runs[first : first + ahead], threads)
 
 
 def _runs(parts: Sequence[RankedSegment]) -> Iterator[slice]:
