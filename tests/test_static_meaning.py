@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import softcosine as sc
 from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.index.query.ready_query import FLOOR, FLOOR_OF_UNKNOWN
 from softcosine.index.search.execution import FEW_WORDS
 from softcosine.index.segment.coordinates import Coordinates
-from softcosine.index.spaces.meaning import FLOOR, FLOOR_OF_UNKNOWN
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.space.meaning import MeaningSpace
 from softcosine.space.meaning_file import bundled_static

@@ -24,7 +24,7 @@ QUERIES = ["kitten motorcycle", "drinks tyre", "qqqq", "+tea -soup", ["bicycle",
 def test_products_of_vectors_are_scores(c, ranking, rows):
     S = similarity_matrix(c.S)
     neighbors = SoftNeighbors(S, ranking=ranking).fit(c.counts)
-    vectors = RankedVectors(neighbors.searcher_)
+    vectors = RankedVectors(neighbors.words_)
     blocks = list(vectors.documents(rows=rows))
     assert len(vectors) == len(c.counts) == sum(block.shape[0] for block in blocks)
     assert max(block.shape[0] for block in blocks) <= rows
