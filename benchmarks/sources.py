@@ -135,7 +135,7 @@ def makers(*, all_pairs: bool) -> dict[str, Maker]:
         "potion-base-4M, composed of pieces": "potion_base_4m_int8.npz",
     }.items():
         fixed[name] = sc.EmbeddingSimilarity.load(data / "vectors" / table, **cosines)
-    fixed["WordNet, path"] = sc.ThesaurusSimilarity.from_wordnet(data / "wordnet")
+    fixed["WordNet, path"] = sc.lab.wordnet_similarity(data / "wordnet")
     for title, measure in {"Wu-Palmer": "wu_palmer", "Lin": "lin"}.items():
         fixed[f"WordNet, {title}"] = sc.lab.wordnet_similarity(data / "wordnet", measure=measure)
     fixed["PPDB XL"] = sc.ThesaurusSimilarity.load(data / "lexica" / "ppdb-xl_retrofit.txt.gz")

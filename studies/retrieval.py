@@ -43,11 +43,11 @@ from retrieval_sets import (
     gain,
     ndcg_of,
     read,
+    taught_similarity,
 )
 from softcosine.evaluate.systems import from_spec
 from softcosine.index.query.query_vectors import query_vector
 from softcosine.index.query.ready_query import ReadyQuery
-from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.overrides.guard import Guarded
 from softcosine.similarity.source import TermSimilaritySource
 from study import Clock, Encode, Report, argument_parser, minilm, read_arguments, write
@@ -97,7 +97,7 @@ def measured_words(
     taught = None
     if distilled:
         assert collection.documents is not None
-        taught = DistilledSimilarity.fit(sc.analyze(texts, analyzer), collection.documents)
+        taught = taught_similarity(sc.analyze(texts, analyzer), collection.documents)
     found: dict[Words, Values] = {}
     soft = plain
     for way in ways_of_words(distilled=distilled):
@@ -115,7 +115,7 @@ def measured_words(
 
 
 def _with_similarity(
-    plain: sc.SoftIndex, way: Words, taught: DistilledSimilarity | None
+    plain: sc.SoftIndex, way: Words, taught: TermSimilaritySource | None
 ) -> sc.SoftIndex:
     parts: list[TermSimilaritySource] = []
     if way.english:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,10 @@ from softcosine.evaluate.measures import measured
 from softcosine.evaluate.runs import run_of
 from softcosine.evaluate.significance import Interval, paired_bootstrap_of_collections
 from softcosine.evaluate.systems.system import FittedSystem, Ranked
+from softcosine.lab import TaughtVectors
+from softcosine.similarity.source import TermSimilaritySource
+from softcosine.text.corpus import AnalyzedTexts
+from softcosine.text.weighting import Weighting
 from study import Encode
 
 __all__ = [
@@ -27,6 +31,7 @@ __all__ = [
     "gain",
     "ndcg_of",
     "read",
+    "taught_similarity",
 ]
 
 COLLECTIONS = ("cranfield", "cacm", "npl", "lisa", "adi")
@@ -133,3 +138,12 @@ def gain(
     return paired_bootstrap_of_collections(
         [ours[name] for name in names], [theirs[name] for name in names], relative=relative
     )
+
+
+def taught_similarity(
+    corpus: AnalyzedTexts, encodings: NDArray[np.floating[Any]]
+) -> TermSimilaritySource:
+    """Return the similarities of terms that an encoder's vectors of the documents teach."""
+    weighting = Weighting(tf="log", idf="smooth")
+    taught = TaughtVectors.fit(corpus, encodings, weighting=weighting, penalty=1.0)
+    return taught.similarity(threshold=0.0, exponent=1.0)

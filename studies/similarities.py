@@ -25,11 +25,11 @@ from retrieval_sets import (
     figures_of,
     gain,
     read,
+    taught_similarity,
 )
 from softcosine.evaluate.datasets import load
 from softcosine.evaluate.datasets.pairs import WordPairSet
 from softcosine.evaluate.systems.soft import Soft
-from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.corpus import AnalyzedTexts
 from study import Clock, Encode, argument_parser, markdown, minilm, read_arguments, write
@@ -66,7 +66,7 @@ def fixed_sources(data: Path) -> dict[str, TermSimilaritySource]:
             vectors / "word2vec_googlenews300_8k.npz"
         ),
         "potion-base-4M": sc.EmbeddingSimilarity.load(vectors / "potion_base_4m_int8.npz"),
-        "WordNet, path": sc.ThesaurusSimilarity.from_wordnet(data / "wordnet"),
+        "WordNet, path": sc.lab.wordnet_similarity(data / "wordnet"),
         "PPDB XL": sc.ThesaurusSimilarity.load(data / "lexica" / "ppdb-xl_retrofit.txt.gz"),
         "edit distance": sc.EditDistanceSimilarity(),
         "character n-grams": sc.CharacterNgramSimilarity(),
@@ -83,7 +83,7 @@ def makers(
 
     def distilled(corpus: AnalyzedTexts, collection: Collection) -> TermSimilaritySource:
         assert collection.documents is not None
-        return sc.scaled(DistilledSimilarity.fit(corpus, collection.documents), 0.1)
+        return sc.scaled(taught_similarity(corpus, collection.documents), 0.1)
 
     english = fixed[VARIED]
     told: dict[str, Maker] = {name: always(source) for name, source in fixed.items()}
@@ -148,7 +148,7 @@ def word_similarity(data: Path, encode: Encode | None) -> dict[str, dict[str, An
     vectors = data / "vectors"
     cosines: Settings = {"threshold": 0.0, "exponent": 1.0}
     english = sc.EmbeddingSimilarity.english(**cosines)
-    wordnet = sc.ThesaurusSimilarity.from_wordnet(data / "wordnet")
+    wordnet = sc.lab.wordnet_similarity(data / "wordnet")
     ppdb = sc.ThesaurusSimilarity.load(data / "lexica" / "ppdb-xl_retrofit.txt.gz")
     sources: dict[str, TermSimilaritySource] = {
         VARIED: english,

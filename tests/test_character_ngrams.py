@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import softcosine.similarity.spelling.character_ngrams as module
 from conftest import JIT
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.stop_words import stop_word_lists

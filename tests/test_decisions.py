@@ -16,7 +16,8 @@ from softcosine.similarity.in_terms import TermKeys
 from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.overrides.decision_list import Decision, Decisions
 from softcosine.similarity.overrides.decisions import DecidedSimilarity, decided, pinned, without
-from softcosine.similarity.source import TermSimilaritySource, register_source, source_from_state
+from softcosine.similarity.registry import SourceKind, register_source, source_from_state
+from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from tables import TERMS, Table, drawn, square
@@ -283,7 +284,7 @@ def test_decisions_above_decisions_win() -> None:
 
 
 def test_decisions_are_saved_with_the_source() -> None:
-    register_source("tests-toy", SavableToySource.from_state)
+    register_source("tests-toy", SourceKind(SavableToySource))
     toy = SavableToySource({("a", "b"): 0.5})
     for decisions in (Decisions(), Decisions.of(pinned={("new york", "a"): 0.1}, only=["b"])):
         source = source_from_state(decided(toy, decisions).state())

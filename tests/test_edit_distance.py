@@ -14,7 +14,7 @@ import softcosine.similarity.spelling.nearby_strings as nearby_strings
 from conftest import JIT
 from oracle import levenshtein
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 from softcosine.similarity.spelling.nearby_strings import CodePoints, NearbyStrings, Scores
 from softcosine.text.words import folded

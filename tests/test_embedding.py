@@ -18,7 +18,8 @@ from softcosine.similarity.embeddings import nearest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.english import english_share, english_table
 from softcosine.similarity.embeddings.word_vectors import WordVectors
-from softcosine.similarity.source import SourceState, source_from_state, state_of
+from softcosine.similarity.registry import source_from_state
+from softcosine.similarity.source import SourceState, state_of
 from softcosine.text.corpus import analyze
 
 # Few distinct components, so that cosines tie and vectors repeat; the empty and the tiny occur.

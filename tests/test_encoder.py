@@ -30,7 +30,7 @@ from softcosine.errors import (
 from softcosine.similarity.combine.combined import StrongestSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
 
 TERMS = ["tyre", "tire", "Tyre", "wheel", "puncture", "łódź", "\ud800", "E1042"]

@@ -17,7 +17,7 @@ from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.subwords import Subwords
 from softcosine.similarity.embeddings.vector_files import read_vectors
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 
 WORDS = ["</s>", "the", "tyre", "Straße", "łódź", "日本語"]
 ASKED = [*WORDS, "tyres", "puncture", "straße", "ó", "🙂🙂", "a", "日本", "x y"]

@@ -18,7 +18,7 @@ from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import pinned
 from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.similarity.pairs import PairSimilarity
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 
 ALIKE = ["hot", "cold", "COLD", "Cold", "cool", "warm", "E1042", "٣", "mild"]
 

@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.similarity.pairs import PairSimilarity, arrays_of
-from softcosine.similarity.source import SourceState, source_from_state
+from softcosine.similarity.registry import source_from_state
+from softcosine.similarity.source import SourceState
 from test_sources_contract import as_lists, bits, brute_force
 
 WORDS = ("a", "b", "c", "d", "A", "Straße", "strasse", "")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oracle import levenshtein
 from softcosine.errors import InvalidInputError, MissingDependencyError
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 from toys import rows_of
 
 jellyfish = pytest.importorskip("jellyfish")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from softcosine.errors import InvalidInputError
+from softcosine.lab import wordnet_similarity
 from softcosine.similarity.combine.combined import first, noisy_or, scaled, strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.antonyms import Antonyms
@@ -120,7 +121,7 @@ def test_a_thesaurus_has_the_name_of_its_file(tmp_path: Path) -> None:
 
 @pytest.mark.data
 def test_wordnet_has_the_name_of_its_measure(data: Path) -> None:
-    source = ThesaurusSimilarity.from_wordnet(data / "wordnet")
+    source = wordnet_similarity(data / "wordnet")
     assert name_of(source) == "wordnet by path"
 
 

@@ -153,7 +153,7 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
 
         def load(self):
             return kinds.SourceKind(
-                lambda place, settings: PairSimilarity({("car", place): 0.5}), placed=True
+                PairSimilarity, lambda cls, place, settings: cls({("car", place): 0.5}), placed=True
             )
 
     monkeypatch.setattr(kinds, "entry_points", lambda group: [Entry()])
@@ -162,6 +162,7 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         made = SimilarityRecipe(sources=["toy:cat"]).build(WORDS)
     finally:
         kinds._added.cache_clear()
+        del kinds.KINDS["toy"]
     assert [term for term, _ in made.S.neighbors("car")] == ["cat"]
 
 

@@ -14,7 +14,8 @@ from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.source import SnosSimilarity, read_clicks, read_edges
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.source import TermSimilaritySource, source_from_state, state_of
+from softcosine.similarity.registry import source_from_state
+from softcosine.similarity.source import TermSimilaritySource, state_of
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.vocabulary import Vocabulary

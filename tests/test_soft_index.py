@@ -26,13 +26,13 @@ from softcosine.errors import (
 from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.guard import Guarded
-from softcosine.similarity.source import register_source
+from softcosine.similarity.registry import SourceKind, register_source
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from toys import SavableToySource, ToySource, similarity_matrix
 
-register_source("tests-toy", SavableToySource.from_state)
+register_source("tests-toy", SourceKind(SavableToySource))
 
 RAW = Weighting("raw", "none")
 

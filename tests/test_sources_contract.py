@@ -18,7 +18,6 @@ from softcosine.lab.snos.source import SnosSimilarity
 from softcosine.lab.syntactic.source import SyntacticSimilarity
 from softcosine.similarity.combine.combined import first, noisy_or, scaled, strongest
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
@@ -30,11 +29,18 @@ from softcosine.similarity.overrides.decision_list import Decisions
 from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.overrides.guard import Guarded, guarded
 from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.registry import (
+    SourceKind,
+    SourceSettings,
+    kind_named,
+    needs_nothing,
+    register_source,
+    source_from_state,
+    source_named,
+)
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
-    register_source,
-    source_from_state,
     state_of,
     usual_neighbors,
 )
@@ -176,9 +182,6 @@ SOURCES: dict[str, Callable[[], TermSimilaritySource]] = {
     "phonetic, tempered": lambda: phonetic("soundex", tempered=True),
     "cooccurrence": cooccurrence,
     "regression": lambda: RegressionSimilarity.fit(corpus(), threshold=0.0),
-    "distilled": lambda: DistilledSimilarity.fit(
-        corpus(), np.random.default_rng(0).normal(size=(corpus().n_docs, 5))
-    ),
     "snos": lambda: SnosSimilarity.fit(corpus(), min_count=1, threshold=0.0),
     "syntactic": lambda: SyntacticSimilarity(embedding()),
     "pairs": pairs,
@@ -397,16 +400,38 @@ def test_a_source_without_state_cannot_be_saved() -> None:
         state_of(strongest(embedding(), Letters()))
 
 
-def test_a_registered_kind_is_built_by_its_own_builder() -> None:
-    register_source("tests.letters", lambda state: Letters())
-    assert isinstance(source_from_state(SourceState("tests.letters")), Letters)
+class SavedLetters(Letters):
+    """`Letters` that can be saved."""
+
+    def state(self) -> SourceState:
+        return SourceState("tests_letters")
+
+    @classmethod
+    def from_state(cls, state: SourceState) -> SavedLetters:
+        return cls()
+
+
+def test_one_registration_gives_a_source_its_name_and_loads_it_again() -> None:
+    kind = SourceKind(SavedLetters, named=True)
+    register_source("tests-letters", kind)
+    assert kind_named("tests-letters") is kind
+    made = source_named("tests-letters", SourceSettings(None, None, texts=None, words=None))
+    assert isinstance(source_from_state(state_of(made)), SavedLetters)
+
+
+def test_a_kind_without_a_constructor_by_name_is_no_name_of_a_source() -> None:
+    register_source("tests.saved", SourceKind(SavedLetters))
+    for name in ("tests.saved", "guarded", "pairs", "strongest", "noisy_or"):
+        assert not needs_nothing(name)
+        with pytest.raises((InvalidInputError, FileNotFoundError), match="A source is one of"):
+            kind_named(name)
 
 
 def test_unknown_kinds_and_the_librarys_own_names_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="no such kind is known here"):
         source_from_state(SourceState("tests.never registered"))
     with pytest.raises(InvalidInputError, match="the library's own"):
-        register_source("embedding", lambda state: Letters())
+        register_source("noisy_or", SourceKind(SavedLetters))
 
 
 def test_pairs_are_ordered_by_similarity_then_string_and_cut_to_the_limit() -> None:

@@ -22,7 +22,7 @@ from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.vector_files import read_vectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 
 TOKENS = [
     "[PAD]", "[UNK]", "[CLS]", "un", "##fat", "##hom", "##able", "able", "tyre", "##s", "the",

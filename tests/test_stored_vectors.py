@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from softcosine.errors import CorruptIndexError, InvalidInputError, SoftCosineError
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.word_vectors import WordVectors
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 
 # Few letters, in cases that fold one to one and one to two.
 WORDS = st.lists(st.text("aAbBßSsİ", max_size=3), max_size=8)

@@ -12,7 +12,8 @@ from softcosine.lab.syntactic import source as syntactic
 from softcosine.lab.syntactic.dependency import join_path, split_path
 from softcosine.lab.syntactic.source import SyntacticSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.source import TermSimilaritySource, source_from_state
+from softcosine.similarity.registry import source_from_state
+from softcosine.similarity.source import TermSimilaritySource
 from test_sources_contract import as_lists, bits, brute_force, stored
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.source import source_from_state
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.thesaurus import thesaurus as members
 from softcosine.similarity.thesaurus.concepts import Concepts, concepts_of_groups, written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity

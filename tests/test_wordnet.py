@@ -13,11 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.lab.wordnet import weighing, wordnet_similarity
-from softcosine.similarity.thesaurus import wordnet_files
+from softcosine.lab.wordnet import files as wordnet_files
+from softcosine.lab.wordnet import wordnet_similarity
+from softcosine.lab.wordnet.files import find_wordnet, read_wordnet
+from softcosine.lab.wordnet.graph import WordNet, by_paths, concepts_of_wordnet
+from softcosine.lab.wordnet.similarity import weighing
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
-from softcosine.similarity.thesaurus.wordnet import WordNet, by_paths, concepts_of_wordnet
-from softcosine.similarity.thesaurus.wordnet_files import find_wordnet, read_wordnet
 from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, brute_force
 
@@ -188,7 +189,7 @@ def test_princetons_files_are_read(folder: Path) -> None:
     assert [net.synsets[i] for i in net.similar.ravel()] == [
         *("00000010-a", "00000030-a"), *("00000030-a", "00000010-a"),
     ]  # fmt: skip
-    source = ThesaurusSimilarity.from_wordnet(folder, threshold=0.1)
+    source = wordnet_similarity(folder, threshold=0.1)
     assert source.knows(["motor car", "colour", "Colour", "titanic", "ship"]).tolist() == [
         *(True, True, True, True),
         False,
@@ -309,16 +310,16 @@ def test_cycles_are_refused_by_their_synsets(folder: Path) -> None:
     text = (folder / "data.noun").read_text()
     (folder / "data.noun").write_text(text.replace("0 002 ~ 00000020", "0 002 @ 00000040"))
     with pytest.raises(MalformedFileError, match="go round in a circle") as caught:
-        ThesaurusSimilarity.from_wordnet(folder)
+        wordnet_similarity(folder)
     for name in ("00000010-n (thing)", "00000020-n (vehicle)", "00000040-n (car)"):
         assert name in str(caught.value)
     assert "Titanic" not in str(caught.value)
 
 
 def test_wrong_settings_are_refused(folder: Path) -> None:
-    load = ThesaurusSimilarity.from_wordnet
+    load = wordnet_similarity
     with pytest.raises(
-        InvalidInputError, match="measure is 'jcn'; it must be one of wu_palmer, lin"
+        InvalidInputError, match="measure is 'jcn'; it must be one of path, wu_palmer, lin"
     ):
         wordnet_similarity(folder, measure="jcn")
     with pytest.raises(InvalidInputError, match="'wu_palmer' needs no counts; take measure='lin'"):
@@ -370,7 +371,7 @@ def test_wordnet_is_found_in_the_usual_places(
     monkeypatch.setattr(wordnet_files, "_folders", lambda: [tmp_path / "nowhere"])
     monkeypatch.setattr(wordnet_files, "_nltk_folders", lambda: [tmp_path / "nltk_data"])
     with pytest.raises(FileNotFoundError, match=r"looked in .*nowhere.*apt-get install"):
-        ThesaurusSimilarity.from_wordnet()
+        wordnet_similarity()
     inside = tmp_path / "nltk_data" / "corpora"
     inside.mkdir(parents=True)
     folder.rename(inside / "wordnet")

@@ -22,7 +22,6 @@ _HOMES = {
     "Client": "softcosine.client",
     "CooccurrenceSimilarity": "softcosine.similarity.cooccurrence.cooccurrence",
     "Decisions": "softcosine.similarity.overrides.decision_list",
-    "DistilledSimilarity": "softcosine.similarity.cooccurrence.distilled",
     "EditDistanceSimilarity": "softcosine.similarity.spelling.edit_distance",
     "EmbeddingSimilarity": "softcosine.similarity.embeddings.embedding",
     "EncoderSimilarity": "softcosine.similarity.embeddings.encoder",
@@ -110,9 +109,6 @@ if TYPE_CHECKING:
     from softcosine.similarity.combine.combined import strongest as strongest
     from softcosine.similarity.cooccurrence.cooccurrence import (
         CooccurrenceSimilarity as CooccurrenceSimilarity,
-    )
-    from softcosine.similarity.cooccurrence.distilled import (
-        DistilledSimilarity as DistilledSimilarity,
     )
     from softcosine.similarity.embeddings.embedding import (
         EmbeddingSimilarity as EmbeddingSimilarity,

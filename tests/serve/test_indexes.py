@@ -189,7 +189,7 @@ def test_a_source_whose_data_is_missing_is_refused_by_name(client, monkeypatch):
     def missing():
         raise FileNotFoundError("looked in /srv/secret")
 
-    monkeypatch.setattr("softcosine.similarity.thesaurus.wordnet_files.find_wordnet", missing)
+    monkeypatch.setattr("softcosine.lab.wordnet.files.find_wordnet", missing)
     answer = client.put("/v1/indexes/new", json={"similarity": {"sources": ["wordnet"]}})
     assert problem(answer, 422) == "invalid-input"
     assert "wordnet" in answer.json()["detail"]

@@ -40,7 +40,7 @@ from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, types_named
 from softcosine.errors import InvalidInputError
 from softcosine.index.wire import wire
-from softcosine.similarity.registry import NAMES, PREFIXES
+from softcosine.similarity.registry import JOINS, NAMES, PREFIXES
 
 if TYPE_CHECKING:
     from softcosine.matrix.recipe import SimilarityRecipe
@@ -86,7 +86,7 @@ class Making:
     )  # fmt: skip
     join: str = option(
         "--join", "How to combine several sources: strongest, noisy-or or first.",
-        "strongest", "similarity.combine.by_name:JOINS",
+        "strongest", "similarity.registry:JOINS",
     )  # fmt: skip
     decisions: Path | None = option(
         "--decisions FILE", "File of pairs of words that you pin, forbid or weight.", None
@@ -162,7 +162,6 @@ class Making:
 
     def _recipe(self) -> SimilarityRecipe:
         from softcosine.matrix.recipe import SimilarityRecipe
-        from softcosine.similarity.combine.by_name import JOINS
         from softcosine.similarity.overrides.decision_files import read_decisions
 
         check_choice("join", self.join, JOINS)

@@ -11,7 +11,7 @@ docs/lab.md gives the measured effect of each method, by collection.
 ``term_pairs/``     similarities of pairs of terms, learned from preferences between documents
 ``text_pairs/``     soft cardinality, alignment, and a ranking of pairs learned from such measures
 ``phonetic.py``     words with the same pronunciation
-``wordnet.py``      the measures of Wu & Palmer and of Lin
+``wordnet/``        similarity by WordNet: path, Wu & Palmer, Lin
 ==================  ============================================================================
 
 Importing this package is cheap: each name is loaded at its first use.

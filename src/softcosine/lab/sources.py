@@ -4,29 +4,22 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from softcosine.errors import MalformedFileError
 from softcosine.similarity.registry import SourceKind, SourceSettings, texts_for
-from softcosine.similarity.source import TermSimilaritySource
 
 
-def _snos(_: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.lab.snos.source import SnosSimilarity
-
-    return SnosSimilarity.fit(
-        texts_for("snos", settings),
-        progress=partial(settings.report, "spreading similarities"),
-        **settings.of_cosines(),
-    )
+def _snos(cls: Any, _: str, settings: SourceSettings) -> Any:
+    progress = settings.progress("spreading similarities")
+    return cls.fit(texts_for("snos", settings), progress=progress, **settings.of_cosines())
 
 
-def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.lab.snos.source import SnosSimilarity
-
-    source = SnosSimilarity.load(
+def _clicks(cls: Any, path: str, settings: SourceSettings) -> Any:
+    source = cls.load(
         path,
-        reading=partial(settings.report, f"reading {Path(path).name}"),
-        progress=partial(settings.report, "spreading similarities"),
+        reading=settings.progress(f"reading {Path(path).name}"),
+        progress=settings.progress("spreading similarities"),
         **settings.of_cosines(),
     )
     if not source.words:
@@ -38,39 +31,32 @@ def _clicks(path: str, settings: SourceSettings) -> TermSimilaritySource:
     return source
 
 
-def _regression(_: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.lab.regression.source import RegressionSimilarity
-
-    return RegressionSimilarity.fit(
-        texts_for("regression", settings), progress=partial(settings.report, "regression")
-    )
+def _regression(cls: Any, _: str, settings: SourceSettings) -> Any:
+    progress = settings.progress("regression")
+    return cls.fit(texts_for("regression", settings), progress=progress)
 
 
-def _phonetic(_: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.lab.phonetic import PhoneticSimilarity
+def _wordnet(cls: Any, path: str, settings: SourceSettings, *, measure: str) -> Any:
+    from softcosine.lab.wordnet.similarity import wordnet_similarity
 
-    return PhoneticSimilarity()
-
-
-def _syntactic(_: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.lab.syntactic.source import SyntacticSimilarity
-
-    return SyntacticSimilarity()
-
-
-def _wordnet(path: str, settings: SourceSettings, *, measure: str) -> TermSimilaritySource:
-    from softcosine.lab.wordnet import wordnet_similarity
-
-    progress = partial(settings.report, "reading WordNet")
+    progress = settings.progress("reading WordNet")
     return wordnet_similarity(path or None, measure=measure, progress=progress)
 
 
-SNOS = SourceKind(_snos, named=True, learned=True, of_cosines=True)
-CLICKS = SourceKind(_clicks, placed=True, of_file=True, of_cosines=True)
-REGRESSION = SourceKind(_regression, named=True, learned=True)
-PHONETIC = SourceKind(_phonetic, named=True)
-SYNTACTIC = SourceKind(_syntactic, named=True)
-WORDNET_WU_PALMER = SourceKind(
-    partial(_wordnet, measure="wu_palmer"), named=True, placed=True, of_file=True
+_SNOS = "softcosine.lab.snos.source:SnosSimilarity"
+_THESAURUS = "softcosine.similarity.thesaurus.thesaurus:ThesaurusSimilarity"
+_WORDNETS = {
+    measure: SourceKind(
+        _THESAURUS, partial(_wordnet, measure=measure), named=True, placed=True, of_file=True
+    )
+    for measure in ("path", "wu_palmer", "lin")
+}
+
+SNOS = SourceKind(_SNOS, _snos, named=True, learned=True, of_cosines=True)
+CLICKS = SourceKind(_SNOS, _clicks, placed=True, of_file=True, of_cosines=True)
+REGRESSION = SourceKind(
+    "softcosine.lab.regression.source:RegressionSimilarity", _regression, named=True, learned=True
 )
-WORDNET_LIN = SourceKind(partial(_wordnet, measure="lin"), named=True, placed=True, of_file=True)
+PHONETIC = SourceKind("softcosine.lab.phonetic:PhoneticSimilarity", named=True)
+SYNTACTIC = SourceKind("softcosine.lab.syntactic.source:SyntacticSimilarity", named=True)
+WORDNET, WORDNET_WU_PALMER, WORDNET_LIN = _WORDNETS.values()

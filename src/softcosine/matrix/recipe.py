@@ -21,7 +21,6 @@ from softcosine._validation import (
 )
 from softcosine.errors import AlreadyExistsError, InvalidInputError, MalformedFileError
 from softcosine.matrix.rules import Order, Rules, Strategy
-from softcosine.similarity.combine.by_name import JOINS, join_by
 from softcosine.similarity.default import antonyms_of, default_source
 from softcosine.similarity.in_terms import TermKeys, in_terms, phrases_in
 from softcosine.similarity.overrides.decision_files import decisions_of_lines
@@ -29,8 +28,10 @@ from softcosine.similarity.overrides.decision_list import Decisions
 from softcosine.similarity.overrides.decisions import decided
 from softcosine.similarity.overrides.guard import guarded
 from softcosine.similarity.registry import (
+    JOINS,
     ONLY,
     SourceSettings,
+    join_by,
     kind_and_place,
     kind_named,
     needs_nothing,
@@ -295,7 +296,7 @@ class SimilarityRecipe:
         ]
         note = f"Similarities come from {', '.join(map(_noted, self.sources))}"
         note += f", joined by {self.combine}." if len(made) > 1 else "."
-        source = made[0] if len(made) == 1 else join_by(self.combine)(*made)
+        source = made[0] if len(made) == 1 else join_by(self.combine, made)
         source, why = self.before_default(source, settings, language)
         return source, f"{note[:-1]}, before the default ones. {why}" if why else note
 
@@ -306,8 +307,8 @@ class SimilarityRecipe:
         if not self.adds_default:
             return source, ""
         default, note = default_source(settings, language)
-        join = join_by("first" if self.combine == "first" else "strongest")
-        return join(source, default), note
+        join = "first" if self.combine == "first" else "strongest"
+        return join_by(join, (source, default)), note
 
     def finished(
         self,

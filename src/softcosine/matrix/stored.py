@@ -14,13 +14,8 @@ from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.matrix.entries import Arrays
 from softcosine.matrix.ranges import check_array, check_sizes
 from softcosine.matrix.rules import Rules
-from softcosine.similarity.source import (
-    SourceState,
-    TermSimilaritySource,
-    check_kinds,
-    source_from_state,
-    state_of,
-)
+from softcosine.similarity.registry import check_kinds, source_from_state
+from softcosine.similarity.source import SourceState, TermSimilaritySource, state_of
 from softcosine.storage import Folder, write_folder
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary

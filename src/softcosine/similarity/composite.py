@@ -22,11 +22,11 @@ from softcosine.similarity.in_terms import (
     lists_in,
 )
 from softcosine.similarity.neighbors import NO_PAIRS, Neighbors, StringOrder
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
     checked_source,
-    source_from_state,
     state_of,
     usual_neighbors,
 )

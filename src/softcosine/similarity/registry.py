@@ -1,21 +1,22 @@
-"""Sources by name, by file, or by ``KIND:PLACE``."""
+"""The registry of sources: by name, ``KIND:PLACE`` or file, and by the kind of a saved state."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from softcosine._progress import Report, silent
+from softcosine._progress import Progress, Report, silent
 from softcosine._textio import DAMAGED, unpacked
 from softcosine.errors import InvalidInputError, MalformedFileError
 
 if TYPE_CHECKING:
-    from softcosine.similarity.source import TermSimilaritySource
+    from softcosine.similarity.source import SourceState, TermSimilaritySource
     from softcosine.text.corpus import AnalyzedTexts
     from softcosine.text.vocabulary import Vocabulary
 
@@ -45,56 +46,40 @@ class SourceSettings:
     report: Report = silent
     vocabulary: Vocabulary | None = None
 
+    def progress(self, task: str) -> Progress:
+        """Return the progress callback of one task."""
+        return partial(self.report, task)
+
     def of_cosines(self) -> dict[str, Any]:
         """Return the keyword arguments for sources that compare vectors."""
         given = {"threshold": self.threshold, "exponent": self.exponent}
         return {name: value for name, value in given.items() if value is not None}
 
 
-def _english(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-
-    return EmbeddingSimilarity.english(**settings.of_cosines())
+def _english(cls: Any, _: str, settings: SourceSettings) -> Any:
+    return cls.english(**settings.of_cosines())
 
 
-def _vectors(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-
-    return EmbeddingSimilarity.load(
-        path,
-        words=settings.words,
-        progress=partial(settings.report, f"reading {Path(path).name}"),
-        **settings.of_cosines(),
-    )
+def _vectors(cls: Any, path: str, settings: SourceSettings) -> Any:
+    progress = settings.progress(f"reading {Path(path).name}")
+    return cls.load(path, words=settings.words, progress=progress, **settings.of_cosines())
 
 
-def _model(name: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-
+def _model(cls: Any, name: str, settings: SourceSettings) -> Any:
     settings.report(f"loading {name}", 0, None)
-    return EmbeddingSimilarity.from_pretrained(name, words=settings.words, **settings.of_cosines())
+    return cls.from_pretrained(name, words=settings.words, **settings.of_cosines())
 
 
-def _encoder(name: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.embeddings.encoder import EncoderSimilarity
+def _encoder(cls: Any, name: str, settings: SourceSettings) -> Any:
     from softcosine.storage.home import kept_file
 
-    return EncoderSimilarity(
-        name,
-        cache=kept_file("encoded.sqlite"),  # a later run continues here
-        progress=partial(settings.report, f"encoding by {name}"),
-        **settings.of_cosines(),
-    )
+    cache = kept_file("encoded.sqlite")  # a later run continues here
+    progress = settings.progress(f"encoding by {name}")
+    return cls(name, cache=cache, progress=progress, **settings.of_cosines())
 
 
-def _synonyms(
-    path: str, settings: SourceSettings, *, pinned: bool | None = None
-) -> TermSimilaritySource:
-    from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
-
-    source = ThesaurusSimilarity.load(
-        path, pinned=pinned, progress=partial(settings.report, f"reading {Path(path).name}")
-    )
+def _synonyms(cls: Any, path: str, settings: SourceSettings, pinned: bool | None = None) -> Any:
+    source = cls.load(path, pinned=pinned, progress=settings.progress(f"reading {Path(path).name}"))
     if not len(source.neighbors(source.words, source.words, max_neighbors=1).indices):
         raise MalformedFileError(
             path,
@@ -104,50 +89,29 @@ def _synonyms(
     return source
 
 
-def _wordnet(path: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
-
-    return ThesaurusSimilarity.from_wordnet(
-        path or None, progress=partial(settings.report, "reading WordNet")
-    )
+def _texts(cls: Any, _: str, settings: SourceSettings) -> Any:
+    progress = settings.progress("learning vectors from the texts")
+    return cls.fit(texts_for("texts", settings), progress=progress, **settings.of_cosines())
 
 
-def _edit_distance(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.spelling.edit_distance import EditDistanceSimilarity
-
-    return EditDistanceSimilarity()
-
-
-def _character_ngrams(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.spelling.character_ngrams import CharacterNgramSimilarity
-
-    return CharacterNgramSimilarity()
-
-
-def _texts(argument: str, settings: SourceSettings) -> TermSimilaritySource:
-    from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
-
-    return CooccurrenceSimilarity.fit(
-        texts_for("texts", settings),
-        progress=partial(settings.report, "learning vectors from the texts"),
-        **settings.of_cosines(),
-    )
-
-
-def _documents(argument: str, settings: SourceSettings) -> TermSimilaritySource:
+def _documents(_: Any, dimensions: str, settings: SourceSettings) -> Any:
     learn = getattr(settings.texts, "latent_similarity", None)
     if learn is None:
         raise no_documents()
-    if argument and not argument.isdecimal():
+    if dimensions and not dimensions.isdecimal():
         raise InvalidInputError(
-            f"the source 'documents:{argument}' names no number of dimensions; write documents:100."
+            f"the source 'documents:{dimensions}' names no number of dimensions; write "
+            "documents:100."
         )
-    source: TermSimilaritySource = learn(int(argument or 100), **settings.of_cosines())
-    return source
+    return learn(int(dimensions or 100), **settings.of_cosines())
+
+
+def _by_default(cls: Any, _: str, settings: SourceSettings) -> Any:
+    return cls()
 
 
 def no_documents() -> InvalidInputError:
-    """Return the error of a source for estimators that an index is to use."""
+    """Return the error for a source of estimators that an index cannot use."""
     return InvalidInputError(
         "the source 'documents' learns from a matrix of documents, as estimators get; to learn "
         "from texts name 'texts'."
@@ -165,13 +129,16 @@ def texts_for(name: str, settings: SourceSettings) -> AnalyzedTexts:
 
 @dataclass(frozen=True, slots=True)
 class SourceKind:
-    """A kind of sources: its constructor and its properties.
+    """A kind of sources: its class, and how a name makes a source.
 
     Attributes
     ----------
-    make : callable
-        Takes the text after the colon in ``KIND:PLACE`` (empty without one) and the
-        `SourceSettings`; returns a source.
+    home : str or type
+        The class, or ``"module:Class"``, which is imported on first use. Sources that can be saved
+        have a class method ``from_state``.
+    make : callable, optional
+        Makes the source of a name from the class, the text after the colon in ``KIND:PLACE`` (empty
+        without one) and the `SourceSettings`; by default with the defaults of the class.
     named, placed : bool
         Whether ``KIND``, and whether ``KIND:PLACE``, is a valid name.
     of_file : bool
@@ -184,7 +151,8 @@ class SourceKind:
         Whether its vectors are given.
     """
 
-    make: Callable[[str, SourceSettings], TermSimilaritySource]
+    home: str | type
+    make: Callable[[Any, str, SourceSettings], Any] = _by_default
     named: bool = False
     placed: bool = False
     of_file: bool = False
@@ -192,98 +160,190 @@ class SourceKind:
     of_cosines: bool = False
     of_vectors: bool = False
 
+    def source_class(self) -> Any:
+        """Import and return the class of the sources."""
+        if not isinstance(self.home, str):
+            return self.home
+        module, _, name = self.home.partition(":")
+        return getattr(import_module(module), name)
 
+
+_HERE = "softcosine.similarity"
+_EMBEDDING = f"{_HERE}.embeddings.embedding:EmbeddingSimilarity"
+_COOCCURRENCE = f"{_HERE}.cooccurrence.cooccurrence:CooccurrenceSimilarity"
+_THESAURUS = f"{_HERE}.thesaurus.thesaurus:ThesaurusSimilarity"
+_COMBINED = f"{_HERE}.combine.combined"
 _VECTORS: dict[str, Any] = {"of_cosines": True, "of_vectors": True}
 _FILE: dict[str, Any] = {"placed": True, "of_file": True}
+# All kinds, by the name of a source and by `SourceState.kind`, in which "_" stands for "-".
 KINDS = {
-    "english": SourceKind(_english, named=True, **_VECTORS),
-    "wordnet": SourceKind(_wordnet, named=True, **_FILE),
-    "texts": SourceKind(_texts, named=True, learned=True, of_cosines=True),
-    "edit-distance": SourceKind(_edit_distance, named=True),
-    "character-ngrams": SourceKind(_character_ngrams, named=True),
-    "vectors": SourceKind(_vectors, **_FILE, **_VECTORS),
-    "synonyms": SourceKind(_synonyms, **_FILE),
-    "list": SourceKind(partial(_synonyms, pinned=True), **_FILE),
-    "thesaurus": SourceKind(partial(_synonyms, pinned=False), **_FILE),
-    "model": SourceKind(_model, placed=True, **_VECTORS),
-    "encoder": SourceKind(_encoder, placed=True, **_VECTORS),
+    "english": SourceKind(_EMBEDDING, _english, named=True, **_VECTORS),
+    "texts": SourceKind(_COOCCURRENCE, _texts, named=True, learned=True, of_cosines=True),
+    "edit-distance": SourceKind(
+        f"{_HERE}.spelling.edit_distance:EditDistanceSimilarity", named=True
+    ),
+    "character-ngrams": SourceKind(
+        f"{_HERE}.spelling.character_ngrams:CharacterNgramSimilarity", named=True
+    ),
+    "vectors": SourceKind(_EMBEDDING, _vectors, **_FILE, **_VECTORS),
+    "synonyms": SourceKind(_THESAURUS, _synonyms, **_FILE),
+    "list": SourceKind(_THESAURUS, partial(_synonyms, pinned=True), **_FILE),
+    "thesaurus": SourceKind(_THESAURUS, partial(_synonyms, pinned=False), **_FILE),
+    "model": SourceKind(_EMBEDDING, _model, placed=True, **_VECTORS),
+    "encoder": SourceKind(
+        f"{_HERE}.embeddings.encoder:EncoderSimilarity", _encoder, placed=True, **_VECTORS
+    ),
+    "embedding": SourceKind(_EMBEDDING),
+    "cooccurrence": SourceKind(_COOCCURRENCE),
+    "pairs": SourceKind(f"{_HERE}.pairs:PairSimilarity"),
+    "strongest": SourceKind(f"{_COMBINED}:StrongestSimilarity"),
+    "noisy-or": SourceKind(f"{_COMBINED}:NoisyOrSimilarity"),
+    "first": SourceKind(f"{_COMBINED}:FirstSimilarity"),
+    "scaled": SourceKind(f"{_COMBINED}:ScaledSimilarity"),
+    "decided": SourceKind(f"{_HERE}.overrides.decisions:DecidedSimilarity"),
+    "guarded": SourceKind(f"{_HERE}.overrides.guard:Guarded"),
 }
 NAMES = tuple(name for name, kind in KINDS.items() if kind.named)
 PREFIXES = tuple(name for name, kind in KINDS.items() if kind.placed)
+JOINS = ("strongest", "noisy-or", "first")
 ONLY = "only:"  # before a list of synonyms that the default source is not joined to
-# For estimators only: their documents are a matrix.
-_DOCUMENTS = SourceKind(_documents, named=True, placed=True, learned=True, of_cosines=True)
+_OWN = frozenset(KINDS)
+# For estimators only, whose documents are a matrix: not among the names.
+_DOCUMENTS = KINDS["documents"] = SourceKind(
+    object, _documents, named=True, placed=True, learned=True, of_cosines=True
+)
 
 _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
 
 
-def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
-    """Make a source by its name.
+def register_source(name: str, kind: SourceKind) -> None:
+    """Register a kind of source in this process.
 
-    Other packages and the laboratory add kinds by entry points of the group ``softcosine.sources``;
-    each is a `SourceKind`.
+    To register a kind for every process, a package declares an entry point of the group
+    ``softcosine.sources`` with the name and the `SourceKind`.
+
+    Parameters
+    ----------
+    name : str
+        The `SourceState.kind` that the source's ``state()`` returns, and the name of its sources if
+        `SourceKind.named` or `SourceKind.placed`. Prefix it with the name of your project.
+    kind : SourceKind
 
     Raises
     ------
-    InvalidInputError, FileNotFoundError, MalformedFileError
+    InvalidInputError
+        If the library has a kind of this name.
     """
-    from softcosine.similarity.overrides.guard import pieces_apart
-
-    prefix, place = kind_and_place(name)
-    kind, texts = _kind(prefix), settings.texts
-    source = kind.make(place, settings)
-    if not kind.learned or kind is _DOCUMENTS:
-        return source
-    # Character pairs of one word co-occur in every text.
-    assert texts is not None  # else no source was made
-    return pieces_apart(source, texts.vocabulary, segmented=texts.segmented)
+    name = name.replace("_", "-")
+    if name in _OWN:
+        raise InvalidInputError(
+            f"the source kind {name!r} is the library's own; register yours by another name."
+        )
+    KINDS[name] = kind
 
 
-def kind_named(name: str) -> SourceKind:
-    """Return the kind of the source of a name; see `source_named`."""
-    return _kind(kind_and_place(name)[0])
-
-
-def needs_nothing(source: object) -> bool:
-    """Whether it is the name of a source that needs no file, model or object. Reads nothing."""
-    return isinstance(source, str) and (
-        source in NAMES or source == "documents" or source in _added()
-    )
-
-
-def _kind(kind: str) -> SourceKind:
-    if kind == "documents":
-        return _DOCUMENTS
-    if kind in KINDS:
-        return KINDS[kind]
-    added: SourceKind = _added()[kind].load()
-    return added
+def find_kind(name: str) -> SourceKind | None:
+    """Return the kind of this name, of the library, registered or of an entry point; or None."""
+    name = name.replace("_", "-")
+    if name not in KINDS and name in _added():
+        KINDS[name] = _added()[name].load()
+    return KINDS.get(name)
 
 
 @cache
 def _added() -> dict[str, EntryPoint]:
     """Return the kinds that other packages and the laboratory add, by name."""
-    return {one.name: one for one in entry_points(group="softcosine.sources")}
+    points = entry_points(group="softcosine.sources")
+    return {point.name.replace("_", "-"): point for point in points}
+
+
+def source_from_state(state: SourceState) -> TermSimilaritySource:
+    """Build the source that a state describes.
+
+    Raises
+    ------
+    InvalidInputError
+        If its kind is not registered in this process.
+    """
+    source: TermSimilaritySource = _kind_of(state).source_class().from_state(state)
+    return source
+
+
+def check_kinds(state: SourceState) -> None:
+    """Raise InvalidInputError if a source or a source inside it has an unregistered kind."""
+    _kind_of(state)
+    for part in state.parts:
+        check_kinds(part)
+
+
+def _kind_of(state: SourceState) -> SourceKind:
+    kind = find_kind(state.kind)
+    if kind is None:
+        raise InvalidInputError(
+            f"a source of kind {state.kind!r} was saved, but no such kind is known here; install "
+            "the package that has it, import the module that calls register_source for it, or "
+            "build what was saved anew."
+        )
+    return kind
+
+
+def join_by(name: str, sources: Sequence[TermSimilaritySource]) -> TermSimilaritySource:
+    """Join sources by the name of a join in `JOINS`."""
+    joined: TermSimilaritySource = KINDS[name].source_class()(sources)
+    return joined
+
+
+def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
+    """Make a source by its name.
+
+    Raises
+    ------
+    InvalidInputError, FileNotFoundError, MalformedFileError
+    """
+    kind, (_, place), texts = kind_named(name), kind_and_place(name), settings.texts
+    source: TermSimilaritySource = kind.make(kind.source_class(), place, settings)
+    if not kind.learned or kind is _DOCUMENTS:
+        return source
+    from softcosine.text.words import pair_in_run
+
+    assert texts is not None  # else no source was made
+    if texts.segmented or not any(map(pair_in_run, texts.vocabulary.terms)):
+        return source
+    # Character pairs of one word co-occur in every text.
+    guarded = KINDS["guarded"].source_class()
+    return guarded(source, antonyms=None, isolate_digits=False, separate_pieces=True)
+
+
+def kind_named(name: str) -> SourceKind:
+    """Return the kind of the source of a name; see `source_named`."""
+    kind = find_kind(kind_and_place(name)[0])
+    assert kind is not None
+    return kind
+
+
+def needs_nothing(source: object) -> bool:
+    """Whether it is the name of a source that needs no file, model or object. Reads nothing."""
+    kind = find_kind(source) if isinstance(source, str) else None
+    return kind is not None and kind.named
 
 
 def kind_and_place(name: str) -> tuple[str, str]:
     """Return the kind and the place of a source's name."""
     name = name.removeprefix(ONLY)
     prefix, colon, place = name.partition(":")
-    if prefix == "documents" or prefix in KINDS or prefix in _added():
-        kind = _kind(prefix)
-        if kind.placed if place else kind.named and not colon:
-            if place and kind.of_file and not _exists(place):
-                raise FileNotFoundError(f"there is no file {place}, which {name} names.")
-            return prefix, place
+    kind = find_kind(prefix)
+    if kind is not None and (kind.placed if place else kind.named and not colon):
+        if place and kind.of_file and not _exists(place):
+            raise FileNotFoundError(f"there is no file {place}, which {name} names.")
+        return prefix.replace("_", "-"), place
     path = Path(name)
     if not name or not _exists(name):
         if "/" in name or path.suffix:
             raise FileNotFoundError(f"there is no file {name}. {_possible()}")
         raise InvalidInputError(f"the source {name!r} is not understood. {_possible()}")
     if path.is_dir():
-        wordnet = any((path / file).exists() for file in ("data.noun", "synsets.tsv.gz"))
+        wordnet = (path / "data.noun").exists() and find_kind("wordnet")
         return ("wordnet" if wordnet else "vectors"), name
     plain = path.name.lower().removesuffix(".gz")
     if plain.endswith(_VECTOR_SUFFIXES):
@@ -301,8 +361,9 @@ def _exists(place: str) -> bool:
 
 
 def _possible() -> str:
-    names = [*NAMES, *(name for name in _added() if _kind(name).named)]
-    places = [*PREFIXES, *(name for name in _added() if _kind(name).placed)]
+    added = {name: kind for name in _added() if (kind := find_kind(name))}
+    names = [*NAMES, *(name for name, kind in added.items() if kind.named)]
+    places = [*PREFIXES, *(name for name, kind in added.items() if kind.placed)]
     return (
         f"A source is one of the names {', '.join(names)}; or a file of word vectors "
         f"({', '.join(_VECTOR_SUFFIXES)}, .txt), or of synonyms ({', '.join(_SYNONYM_SUFFIXES)}, "

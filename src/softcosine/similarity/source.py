@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -73,7 +71,7 @@ class SourceState:
     Attributes
     ----------
     kind : str
-        Name under which the class is registered.
+        Name under which `softcosine.similarity.registry` has the class.
     settings : mapping
         Values that JSON can represent.
     arrays : mapping of str to ndarray
@@ -90,93 +88,11 @@ class SourceState:
 
 @runtime_checkable
 class SavableSource(TermSimilaritySource, Protocol):
-    """A source that can be saved; its kind is registered with `register_source`."""
+    """A source that can be saved; its kind is a name in `softcosine.similarity.registry`."""
 
     def state(self) -> SourceState:
         """State from which an equal source can be built."""
         ...
-
-
-# Modules of the built-in kinds; each is imported when it is first needed.
-_LIBRARY_KINDS = {
-    "embedding": "softcosine.similarity.embeddings.embedding:EmbeddingSimilarity",
-    "encoder": "softcosine.similarity.embeddings.encoder:EncoderSimilarity",
-    "cooccurrence": "softcosine.similarity.cooccurrence.cooccurrence:CooccurrenceSimilarity",
-    "distilled": "softcosine.similarity.cooccurrence.distilled:DistilledSimilarity",
-    "edit_distance": "softcosine.similarity.spelling.edit_distance:EditDistanceSimilarity",
-    "character_ngrams": "softcosine.similarity.spelling.character_ngrams:CharacterNgramSimilarity",
-    "pairs": "softcosine.similarity.pairs:PairSimilarity",
-    "thesaurus": "softcosine.similarity.thesaurus.thesaurus:ThesaurusSimilarity",
-    "strongest": "softcosine.similarity.combine.combined:StrongestSimilarity",
-    "noisy_or": "softcosine.similarity.combine.combined:NoisyOrSimilarity",
-    "first": "softcosine.similarity.combine.combined:FirstSimilarity",
-    "scaled": "softcosine.similarity.combine.combined:ScaledSimilarity",
-    "decided": "softcosine.similarity.overrides.decisions:DecidedSimilarity",
-    "guarded": "softcosine.similarity.overrides.guard:Guarded",
-}
-_registered: dict[str, Callable[[SourceState], TermSimilaritySource]] = {}
-
-
-def register_source(kind: str, from_state: Callable[[SourceState], TermSimilaritySource]) -> None:
-    """Register a kind of source, so that this process can load it.
-
-    To register a kind for every process, a package declares an entry point of the group
-    ``softcosine.source_kinds`` with the kind as name and the callable as value.
-
-    Parameters
-    ----------
-    kind : str
-        The `SourceState.kind` that the source's ``state()`` returns. Prefix it with the name of
-        your project.
-    from_state : callable
-        Builds the source from its state.
-
-    Raises
-    ------
-    InvalidInputError
-        If `kind` is a built-in kind.
-    """
-    if kind in _LIBRARY_KINDS:
-        raise InvalidInputError(
-            f"the source kind {kind!r} is the library's own; register yours by another name."
-        )
-    _registered[kind] = from_state
-
-
-def check_kinds(state: SourceState) -> None:
-    """Raise InvalidInputError if a source or a source inside it has an unregistered kind."""
-    known = state.kind in _registered or state.kind in _LIBRARY_KINDS or _added(state.kind)
-    if not known:
-        raise InvalidInputError(
-            f"a source of kind {state.kind!r} was saved, but no such kind is known here; install "
-            "the package that has it, import the module that calls register_source for it, or "
-            "build what was saved anew."
-        )
-    for part in state.parts:
-        check_kinds(part)
-
-
-def source_from_state(state: SourceState) -> TermSimilaritySource:
-    """Build the source that a state describes.
-
-    Raises
-    ------
-    InvalidInputError
-        If its kind is not registered in this process.
-    """
-    check_kinds(state)
-    builder = _registered.get(state.kind)
-    if builder is None and state.kind in _LIBRARY_KINDS:
-        module, _, name = _LIBRARY_KINDS[state.kind].partition(":")
-        builder = getattr(import_module(module), name).from_state
-    elif builder is None:
-        builder = _added(state.kind)[0].load()
-    return builder(state)
-
-
-def _added(kind: str) -> tuple[EntryPoint, ...]:
-    """Return the builder that another package or the laboratory registers for a kind."""
-    return tuple(entry_points(group="softcosine.source_kinds", name=kind))
 
 
 def state_of(source: TermSimilaritySource) -> SourceState:

@@ -18,7 +18,7 @@ from softcosine.evaluate.systems.settings import (
     whole,
 )
 from softcosine.matrix.recipe import BuiltSimilarity, Scaling, SimilarityRecipe
-from softcosine.similarity.combine.by_name import JOINS
+from softcosine.similarity.registry import JOINS
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import AnalyzedTexts

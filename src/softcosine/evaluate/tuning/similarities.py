@@ -13,20 +13,13 @@ from softcosine._progress import silent
 from softcosine._ragged import running_sum
 from softcosine.matrix.recipe import BuiltSimilarity, SimilarityRecipe
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.combine.by_name import join_by
 from softcosine.similarity.composite import SourceOfOne
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.overrides.guard import Guarded
-from softcosine.similarity.registry import SourceSettings, kind_named, source_named
-from softcosine.similarity.source import (
-    Neighbors,
-    SourceState,
-    TermSimilaritySource,
-    source_from_state,
-    state_of,
-)
+from softcosine.similarity.registry import SourceSettings, join_by, kind_named, source_named
+from softcosine.similarity.source import Neighbors, TermSimilaritySource
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
@@ -137,9 +130,7 @@ def resettled(
     if isinstance(source, Guarded):  # co-occurrence, with a guard for word pieces
         return source.over(resettled(source.source, exponent=exponent, threshold=threshold))
     if isinstance(source, CooccurrenceSimilarity):
-        state = state_of(source)
-        settings = {**state.settings, "exponent": exponent, "threshold": threshold}
-        return source_from_state(SourceState(state.kind, settings, state.arrays, state.parts))
+        return source.of_table(source.table, exponent=exponent, threshold=threshold)
     return source
 
 
@@ -231,7 +222,7 @@ class Similarities:
             if isinstance(one, str) and exponent is not None and threshold is not None:
                 leaf = resettled(leaf, exponent=exponent, threshold=threshold)
             leaves.append(leaf)
-        joined = leaves[0] if len(leaves) == 1 else join_by(recipe.combine)(*leaves)
+        joined = leaves[0] if len(leaves) == 1 else join_by(recipe.combine, leaves)
         settings = SourceSettings(None, None, texts=self._words.texts, words=None)
         joined, _ = recipe.before_default(joined, settings, self._words.language)
         return recipe.finished(

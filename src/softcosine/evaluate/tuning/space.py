@@ -13,8 +13,7 @@ from softcosine.evaluate.tuning.settings import COSINES, Settings
 from softcosine.index.defaults import MEANING_WEIGHTS, RANKING, STATIC_WEIGHTS
 from softcosine.index.requests import Ask
 from softcosine.matrix.recipe import SimilarityRecipe, source_name
-from softcosine.similarity.combine.by_name import JOINS
-from softcosine.similarity.registry import kind_named
+from softcosine.similarity.registry import JOINS, kind_named
 from softcosine.similarity.source import TermSimilaritySource, usual_neighbors
 from softcosine.space.meaning import STATIC
 from softcosine.text.stop_words import stop_word_lists

@@ -18,6 +18,7 @@ from softcosine.lab.syntactic.dependency import split_path
 from softcosine.similarity.cooccurrence.counts import row_blocks
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors, StringOrder
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
@@ -25,7 +26,6 @@ from softcosine.similarity.source import (
     check_pairs,
     checked_source,
     equal_strings,
-    source_from_state,
     state_of,
 )
 

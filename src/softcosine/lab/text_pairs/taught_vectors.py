@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.cooccurrence.distilled_vectors import (
+from softcosine.lab.text_pairs.ridge import (
+    OF_ROUNDING,
     OwnMeaning,
     checked_encodings,
     lengths,
@@ -45,8 +46,7 @@ class TaughtVectors:
     in these texts. A long vector belongs to a term that decides what its texts are about, a short
     one to a term that carries little meaning: the lengths are weights beside idf.
 
-    `fit` builds it. `softcosine.similarity.cooccurrence.distilled.DistilledSimilarity` is the
-    same without T and without weights, for rankings by soft BM25.
+    `fit` builds it.
 
     Attributes
     ----------
@@ -159,7 +159,12 @@ class TaughtVectors:
         return type(self)(vocabulary, vectors, self.unit, self.alone)
 
     def similarity(self, *, threshold: float = 0.2, exponent: float = 1.0) -> EmbeddingSimilarity:
-        """Return the source of term similarity, of terms and, with stemming, of their forms."""
+        """Return the source of term similarity, of terms and, with stemming, of their forms.
+
+        It does not know terms that carry no information, such as those of all texts equally.
+        """
         names, rows = names_of(self.vocabulary)
-        vectors = unit(self.vectors)[rows].astype(np.float32)
+        sizes = lengths(self.vectors)
+        nothing = sizes <= OF_ROUNDING * sizes.mean() if len(sizes) else sizes > 0.0
+        vectors = np.where(nothing[:, np.newaxis], 0.0, unit(self.vectors))[rows].astype(np.float32)
         return EmbeddingSimilarity(names, vectors, threshold=threshold, exponent=exponent)

@@ -1,4 +1,1 @@
-"""Joins of several sources into one.
-
-- ``combined.py``: `strongest`, `noisy_or`, `first`, `scaled`; ``by_name.py``: their names.
-"""
+"""Joins of several sources into one: `strongest`, `noisy_or`, `first`, `scaled`."""

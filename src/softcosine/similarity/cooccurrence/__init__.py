@@ -1,6 +1,5 @@
 """Sources of term similarity learned from a corpus.
 
 - ``cooccurrence.py``: `CooccurrenceSimilarity`, from terms that occur near each other;
-- ``distilled.py``: `DistilledSimilarity`, from a neural encoder's vectors of the documents;
-- ``counts.py``: co-occurrence counts; ``factors.py``: their leading eigenvectors.
+- ``counts.py``: co-occurrence counts; ``names.py``: the names of learned terms.
 """

@@ -18,13 +18,13 @@ from softcosine.similarity.in_terms import PersonsList, TermKeys, in_terms
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.decision_list import Decision, Decisions, Sign
 from softcosine.similarity.pairs import PairSimilarity
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
     check_limit,
     check_pairs,
     equal_strings,
-    source_from_state,
     state_of,
 )
 from softcosine.text.packing import pack_strings, unpack_strings

@@ -20,17 +20,16 @@ from softcosine.similarity.in_terms import are_pinned, have_pins
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decisions import DecidedSimilarity
+from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.source import (
     SourceState,
     TermSimilaritySource,
     check_limit,
     check_pairs,
     equal_strings,
-    source_from_state,
     state_of,
 )
 from softcosine.text.packing import pack_strings, unpack_strings
-from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.words import JOINED, pair_in_run
 
 _DIGIT = re.compile(rf"\d|^{JOINED}")  # or a joined word, whose parts are terms
@@ -58,25 +57,6 @@ def guarded(
     if isinstance(source, DecidedSimilarity):
         return source.over(guarded(source.source, antonyms=antonyms))
     return source if isinstance(source, Guarded) else Guarded(source, antonyms=antonyms)
-
-
-def pieces_apart(
-    source: TermSimilaritySource, vocabulary: Vocabulary, *, segmented: bool
-) -> TermSimilaritySource:
-    """Return a learned source, guarded against overlapping character pairs if there are any.
-
-    Parameters
-    ----------
-    source : TermSimilaritySource
-    vocabulary : Vocabulary
-        Of the texts.
-    segmented : bool
-        Whether a segmenter cut text without spaces into words, so that there are no character
-        pairs.
-    """
-    if segmented or not any(map(pair_in_run, vocabulary.terms)):
-        return source
-    return Guarded(source, antonyms=None, isolate_digits=False, separate_pieces=True)
 
 
 class Guarded(SourceOfOne):

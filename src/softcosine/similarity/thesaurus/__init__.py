@@ -1,7 +1,6 @@
-"""Thesauri as sources of term similarity: synonym files and WordNet.
+"""Thesauri as sources of term similarity: synonym files.
 
 - ``thesaurus.py``: `ThesaurusSimilarity`, the source;
 - ``synonym_files.py``: readers of synonym files, with a table of the formats;
-- ``wordnet_files.py``: the reader of WordNet; ``wordnet.py``: its graph;
-- ``concepts.py``: the table of words and concepts that both become.
+- ``concepts.py``: the table of words and concepts that every thesaurus becomes.
 """

@@ -31,7 +31,6 @@ from softcosine.similarity.source import (
     rows_of,
 )
 from softcosine.similarity.thesaurus.concepts import Concepts
-from softcosine.similarity.thesaurus.wordnet import by_paths, concepts_of_wordnet
 
 if TYPE_CHECKING:
     from softcosine.similarity.thesaurus.synonym_files import Group
@@ -301,67 +300,6 @@ class ThesaurusSimilarity(PersonsList):
                     stacklevel=2,
                 )
         return cls(concepts, name=name, listed=True, pinned=pinned)
-
-    @classmethod
-    def from_wordnet(
-        cls,
-        path: str | PathLike[str] | None = None,
-        *,
-        threshold: float = 0.25,
-        exponent: float = 1.0,
-        progress: Callable[[int, int], None] | None = None,
-    ) -> ThesaurusSimilarity:
-        """Return a source over WordNet: two words are as similar as their most similar synsets.
-
-        The similarity of two synsets is 1 / (1 + d), where d is the length of the shortest path
-        from one up to a common ancestor and down to the other (Rada et al. 1989). A synset is an
-        ancestor of itself, so words of one synset have similarity 1. Ancestors follow hypernyms and
-        instance hypernyms within a part of speech; verbs, which have many roots, get a virtual
-        root. A path may begin and end with a step to a similar adjective.
-        `softcosine.lab.wordnet_similarity` has other measures.
-
-        Parameters
-        ----------
-        path : path, optional
-            Folder or zip file of Princeton's files ``data.noun``, ..., as in Debian's package
-            ``wordnet-base`` and in nltk, or a folder of two tables. See
-            `softcosine.similarity.thesaurus.wordnet_files.read_wordnet`. By default the usual
-            places are searched.
-        threshold : float, default 0.25
-            Lower similarities count as 0. Applies before the exponent; a lower threshold allows
-            longer paths.
-        exponent : float, default 1.0
-            Power that similarities are raised to.
-        progress : callable, optional
-            Called as ``progress(done, total)`` in synsets while the files are read.
-
-        Raises
-        ------
-        FileNotFoundError
-            If no WordNet is found. The message lists the searched places.
-        MalformedFileError
-            If a file violates its format, refers to a missing synset, or has a cycle of hypernyms.
-            The message names the place.
-        InvalidInputError
-            If a setting is unknown or out of range.
-
-        Notes
-        -----
-        Reading WordNet 3.0 takes about 4 seconds. Inflected words are not found, because words are
-        looked up as written. For a vocabulary of stems, a known form of each stem is looked up.
-
-        Examples
-        --------
-        >>> source = ThesaurusSimilarity.from_wordnet()  # doctest: +SKIP
-        >>> source.similarities(["car", "car"], ["automobile", "ambulance"])  # doctest: +SKIP
-        array([1. , 0.5], dtype=float32)
-        """
-        from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
-
-        check_scale(threshold=threshold, exponent=exponent)
-        wordnet = read_wordnet(path, progress=progress)
-        concepts = concepts_of_wordnet(wordnet, by_paths, threshold=threshold, similar=True)
-        return cls(concepts, name="wordnet by path", threshold=threshold, exponent=exponent)
 
     @property
     def words(self) -> tuple[str, ...]:

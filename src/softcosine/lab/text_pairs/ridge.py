@@ -1,10 +1,8 @@
-"""Vectors of terms distilled from a neural encoder's vectors of documents."""
+"""Vectors of terms by ridge regression on an encoder's vectors of documents."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,9 +11,7 @@ from scipy.sparse import csr_array
 
 from softcosine._progress import Progress
 from softcosine._validation import check_number, check_type, check_whole
-from softcosine.encoders.encoder import Encode, Encoder
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.weighting import Weighting
 
@@ -89,10 +85,8 @@ def _squares(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     return sums
 
 
-_WEIGHTING = Weighting(tf="log", idf="smooth")
-
 _VANISHED = 1e-12  # relative to length 1: smaller vectors are rounding errors
-_OF_ROUNDING = 1e-9  # the same for conjugate gradients, relative to the mean length
+OF_ROUNDING = 1e-9  # the same for conjugate gradients, relative to the mean length
 _MOST = 1e300  # sums of numbers up to this stay finite
 
 _Floats = NDArray[np.float64]
@@ -201,76 +195,6 @@ def taught_vectors(
     own = OwnMeaning.learned(T, X, D)
     V = own.vectors(T)
     return V + ridge_regression(X, D - X @ V, penalty=float(penalty), progress=progress), own
-
-
-def distilled_vectors(
-    corpus: AnalyzedTexts,
-    encodings: ArrayLike,
-    *,
-    penalty: float = 1.0,
-    progress: Progress | None = None,
-) -> _Floats:
-    """Return the vectors that `taught_vectors` learns from documents only, weighted for retrieval.
-
-    Parameters
-    ----------
-    corpus : AnalyzedTexts
-        Result of `analyze`.
-    encodings, penalty, progress
-        As for `taught_vectors`.
-
-    Returns
-    -------
-    ndarray of shape (n_terms, dimensions), float64
-        The same bits for the same input, with any number of threads. Zeros for a term without
-        information, such as one that occurs equally in all documents.
-
-    Raises
-    ------
-    InvalidInputError
-        If the corpus is not an AnalyzedTexts, or as in `taught_vectors`.
-    """
-    X = weighted_rows(corpus, _WEIGHTING)
-    V, _ = taught_vectors(X, encodings, penalty=penalty, progress=progress)
-    found = lengths(V)
-    if len(found):
-        V[found <= _OF_ROUNDING * found.mean()] = 0.0
-    return V
-
-
-def encoded(
-    texts: Sequence[str],
-    model: str | Encode | Encoder | None,
-    *,
-    cache: str | PathLike[str] | None = None,
-    name: str | None = None,
-    batch_size: int = 32,
-    progress: Progress | None = None,
-) -> NDArray[np.float32]:
-    """Return the encodings of texts, shape (n_texts, dimensions).
-
-    Parameters
-    ----------
-    texts : sequence of str
-        Equal texts are encoded once. A text of white space only gets zeros.
-    model, cache, name, batch_size, progress
-        As for EncoderSimilarity; the model encodes whole texts.
-
-    Raises
-    ------
-    InvalidInputError
-        If no text has a vector, or the model returns something else.
-    """
-    encoder = EncoderSimilarity(
-        model, cache=cache, name=name, batch_size=batch_size, progress=progress
-    )
-    table, rows = encoder.table.look_up(list(texts))
-    if not (rows >= 0).any():
-        raise InvalidInputError(
-            f"none of {len(rows)} texts has a vector; give texts that are not empty, and a model."
-        )
-    units, _ = table.units(np.maximum(rows, 0))
-    return np.where(rows[:, np.newaxis] >= 0, units, np.float32(0.0))
 
 
 def _unit_rows(X: csr_array) -> csr_array:

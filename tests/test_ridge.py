@@ -13,12 +13,8 @@ from scipy.sparse import csr_array
 
 import softcosine as sc
 from softcosine.errors import InvalidInputError
-from softcosine.similarity.cooccurrence.distilled import DistilledSimilarity
-from softcosine.similarity.cooccurrence.distilled_vectors import (
-    distilled_vectors,
-    encoded,
-    ridge_regression,
-)
+from softcosine.lab import TaughtVectors
+from softcosine.lab.text_pairs.ridge import ridge_regression
 from softcosine.text.corpus import AnalyzedTexts
 
 Array = NDArray[np.float64]
@@ -31,6 +27,14 @@ TEXTS = (
     "",
 )
 WORDS = sc.Analyzer("english", stop_words="english")
+
+
+def taught_vectors(
+    corpus: AnalyzedTexts, encodings: Array, *, penalty: float = 1.0
+) -> TaughtVectors:
+    return TaughtVectors.fit(
+        corpus, encodings, weighting=sc.Weighting(tf="log", idf="smooth"), penalty=penalty
+    )
 
 
 def encodings(n: int = len(TEXTS), *, seed: int = 0) -> Array:
@@ -89,9 +93,8 @@ def test_ridge_regression_tells_how_far_it_is() -> None:
 @pytest.mark.parametrize("penalty", [0.3, 3.0])
 def test_similarities_are_cosines_of_the_vectors(penalty: float) -> None:
     D = encodings()
-    source = DistilledSimilarity.fit(
-        sc.analyze(list(TEXTS), WORDS), D, penalty=penalty, threshold=0.2, exponent=2.0
-    )
+    taught = taught_vectors(corpus(), D, penalty=penalty)
+    source = taught.similarity(threshold=0.2, exponent=2.0)
     terms, _, V = dense_vectors(TEXTS, D, penalty)
     U = V / np.sqrt((V * V).sum(axis=1, keepdims=True))
     cosines = U @ U.T
@@ -104,41 +107,17 @@ def test_similarities_are_cosines_of_the_vectors(penalty: float) -> None:
 
 
 def test_forms_of_a_stem_are_known() -> None:
-    source = DistilledSimilarity.fit(sc.analyze(["tyres punctured", "the moon"], WORDS), np.eye(2))
+    source = taught_vectors(
+        sc.analyze(["tyres punctured", "the moon"], WORDS), np.eye(2)
+    ).similarity()
     assert source.knows(["tyres", "tyre", "punctured", "sun"]).tolist() == [True, True, True, False]
     assert source.similarities(["tyres"], ["moon"]).item() == 0.0
-
-
-def test_a_source_is_kept() -> None:
-    source = DistilledSimilarity.fit(sc.analyze(list(TEXTS), WORDS), encodings(), exponent=2.0)
-    again = DistilledSimilarity.from_state(source.state())
-    words = list(source.words)
-    assert np.array_equal(
-        again.similarities(words, words[::-1]), source.similarities(words, words[::-1])
-    )
-    assert repr(again) == repr(source)
-
-
-def test_texts_are_encoded_once_each() -> None:
-    asked: list[str] = []
-
-    def model(texts: list[str]) -> Array:
-        asked.extend(texts)
-        return np.array([[1.0, len(text)] for text in texts])
-
-    vectors = encoded(["b", "aa", "b", " "], model)
-    assert sorted(asked) == ["aa", "b"]
-    assert vectors.shape == (4, 2)
-    assert np.array_equal(vectors[0], vectors[2])
-    assert not vectors[3].any()
-    source = DistilledSimilarity.from_texts(list(TEXTS), model, analyzer=WORDS)
-    assert source.knows(["tyre"])[0]
 
 
 def test_documents_that_nothing_is_said_of_teach_nothing() -> None:
     D = encodings()
     D[3:] = 0.0
-    V = distilled_vectors(sc.analyze(list(TEXTS), WORDS), D)
+    V = taught_vectors(corpus(), D).vectors
     _, _, X = tfidf(TEXTS)
     said = D[:3] / np.sqrt((D[:3] ** 2).sum(axis=1, keepdims=True))
     X, Y = X[:3], said - said.mean(axis=0)
@@ -147,13 +126,14 @@ def test_documents_that_nothing_is_said_of_teach_nothing() -> None:
 
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
 def test_the_size_of_encodings_does_not_matter(size: float) -> None:
-    V = distilled_vectors(corpus(), encodings() * size)
-    np.testing.assert_allclose(V, distilled_vectors(corpus(), encodings()), atol=1e-6)
+    V = taught_vectors(corpus(), encodings() * size).vectors
+    np.testing.assert_allclose(V, taught_vectors(corpus(), encodings()).vectors, atol=1e-6)
 
 
 def test_encodings_that_are_all_alike_teach_nothing() -> None:
     # Their mean is rounded, so that something is left of the difference.
-    assert not distilled_vectors(corpus(), np.tile([0.1, 0.7, 0.3], (6, 1))).any()
+    source = taught_vectors(corpus(), np.tile([0.1, 0.7, 0.3], (6, 1))).similarity()
+    assert source.words == ()
 
 
 def corpus() -> AnalyzedTexts:
@@ -179,11 +159,4 @@ def corpus() -> AnalyzedTexts:
 def test_bad_input_to_vectors(change: dict[str, object], message: str) -> None:
     given: dict[str, object] = {"corpus": corpus(), "encodings": encodings(), **change}
     with pytest.raises(InvalidInputError, match=message):
-        distilled_vectors(given.pop("corpus"), given.pop("encodings"), **given)  # type: ignore[arg-type]
-
-
-def test_bad_input_to_the_others() -> None:
-    with pytest.raises(InvalidInputError, match="threshold is 2"):
-        DistilledSimilarity.fit(corpus(), encodings(), threshold=2.0)
-    with pytest.raises(InvalidInputError, match="none of 1 texts has a vector"):
-        encoded([" "], lambda texts: np.ones((len(texts), 2)))
+        taught_vectors(given.pop("corpus"), given.pop("encodings"), **given)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ import numpy as np
 
 from softcosine._progress import Progress
 from softcosine.errors import MalformedFileError
-from softcosine.similarity.thesaurus.wordnet import WordNet
+from softcosine.lab.wordnet.graph import WordNet
 from softcosine.storage import checked_path
 
 _FILES = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}

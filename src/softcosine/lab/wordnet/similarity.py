@@ -1,4 +1,4 @@
-"""Similarity by WordNet, by the measures of Wu & Palmer and of Lin."""
+"""Similarity by WordNet: by the path, and by the measures of Wu & Palmer and of Lin."""
 
 from __future__ import annotations
 
@@ -11,23 +11,29 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
+from softcosine.lab.wordnet.files import read_wordnet
+from softcosine.lab.wordnet.graph import (
+    Ancestors,
+    Weighed,
+    WordNet,
+    by_paths,
+    concepts_of_wordnet,
+)
 from softcosine.similarity.source import check_scale
 from softcosine.similarity.thesaurus.concepts import written_terms
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
-from softcosine.similarity.thesaurus.wordnet import Ancestors, Weighed, WordNet, concepts_of_wordnet
-from softcosine.similarity.thesaurus.wordnet_files import read_wordnet
 from softcosine.text.vocabulary import Vocabulary
 
 Counts = Vocabulary | Mapping[str, float]
 
 _LEAST = 1e-30  # information of a root: above 0, so that its own words are still synonyms
-_THRESHOLDS = {"wu_palmer": 0.8, "lin": 0.5}
+_THRESHOLDS = {"path": 0.25, "wu_palmer": 0.8, "lin": 0.5}
 
 
 def wordnet_similarity(
     path: str | PathLike[str] | None = None,
     *,
-    measure: str,
+    measure: str = "path",
     threshold: float | None = None,
     exponent: float = 1.0,
     counts: Counts | None = None,
@@ -36,8 +42,12 @@ def wordnet_similarity(
     """Return the WordNet similarity: of two words, that of their most similar synsets.
 
     Two synsets are compared by the common ancestor c, possibly one of themselves, that makes them
-    most similar; d and d' are the lengths of the paths up to it:
+    most similar; d and d' are the lengths of the paths up to it. Ancestors follow hypernyms and
+    instance hypernyms within a part of speech; verbs, which have many roots, get a virtual root.
 
+    ``"path"``
+        1 / (1 + d + d'), Rada et al. (1989). A path may begin and end with a step to a similar
+        adjective.
     ``"wu_palmer"``
         2 n / (d + d' + 2 n), Wu & Palmer (1994), with n the number of synsets on the longest
         path from the root to c.
@@ -49,21 +59,41 @@ def wordnet_similarity(
 
     Parameters
     ----------
-    path, exponent, progress
-        See `softcosine.ThesaurusSimilarity.from_wordnet`.
-    measure : {"wu_palmer", "lin"}
+    path : path, optional
+        Folder or zip file of Princeton's files ``data.noun``, ..., as in Debian's package
+        ``wordnet-base`` and in nltk, or a folder of two tables. See
+        `softcosine.lab.wordnet.files.read_wordnet`. By default the usual places are searched.
+    measure : {"path", "wu_palmer", "lin"}
     threshold : float, optional
-        Minimum similarity, before the exponent; by default 0.8 for Wu & Palmer, 0.5 for
-        Lin.
+        Minimum similarity, before the exponent; by default 0.25 for the path, 0.8 for Wu & Palmer,
+        0.5 for Lin.
+    exponent : float, default 1.0
+        Power that similarities are raised to.
     counts : Vocabulary or mapping of str to float, optional
         Word frequencies for Lin's measure; for a vocabulary, its document frequencies.
+    progress : callable, optional
+        Called as ``progress(done, total)`` in synsets while the files are read.
 
     Raises
     ------
-    FileNotFoundError, MalformedFileError
-        See `softcosine.ThesaurusSimilarity.from_wordnet`.
+    FileNotFoundError
+        If no WordNet is found. The message lists the searched places.
+    MalformedFileError
+        If a file violates its format, refers to a missing synset, or has a cycle of hypernyms.
+        The message names the place.
     InvalidInputError
-        If a setting is out of range.
+        If a setting is unknown or out of range.
+
+    Notes
+    -----
+    Reading WordNet 3.0 takes about 4 seconds. Inflected words are not found, because words are
+    looked up as written. For a vocabulary of stems, a known form of each stem is looked up.
+
+    Examples
+    --------
+    >>> source = wordnet_similarity()  # doctest: +SKIP
+    >>> source.similarities(["car", "car"], ["automobile", "ambulance"])  # doctest: +SKIP
+    array([1. , 0.5], dtype=float32)
     """
     check_choice("measure", measure, _THRESHOLDS)
     if counts is not None and measure != "lin":
@@ -73,7 +103,7 @@ def wordnet_similarity(
     check_scale(threshold=least, exponent=exponent)
     wordnet = read_wordnet(path, progress=progress)
     weigh = weighing(measure, wordnet, numbers)
-    concepts = concepts_of_wordnet(wordnet, weigh, threshold=least)
+    concepts = concepts_of_wordnet(wordnet, weigh, threshold=least, similar=measure == "path")
     return ThesaurusSimilarity(
         concepts, name=f"wordnet by {measure}", threshold=least, exponent=exponent
     )
@@ -83,6 +113,8 @@ def weighing(
     measure: str, wordnet: WordNet, counts: Mapping[str, float]
 ) -> Callable[[Ancestors], Weighed]:
     """Return the weighting of synsets of a measure; Lin's uses the word frequencies."""
+    if measure == "path":
+        return by_paths
     if measure == "wu_palmer":
         return _by_depth
     return partial(_by_information, _synset_counts(wordnet, counts))
