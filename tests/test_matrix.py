@@ -839,7 +839,7 @@ def test_a_stored_source_of_vectors_is_read_when_it_is_first_asked(tmp_path):
     source = Guarded(EmbeddingSimilarity(["hot", "cold"], [[1, 0], [1, 0.1]], threshold=0.2))
     similarity_matrix(np.eye(1)).save(tmp_path / "S", source=source)
     with (
-        patch.object(WordVectors, "from_arrays", side_effect=AssertionError("read")),
+        patch.object(WordVectors, "from_arrays", side_effect=ValueError("read")),
         patch("softcosine.text.packing.unpack_strings", side_effect=AssertionError("read")),
     ):
         opened = TermSimilarityMatrix.load_source(tmp_path / "S")

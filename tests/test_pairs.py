@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,9 +11,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.pairs import PairSimilarity, arrays_of
 from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.source import SourceState
+from softcosine.similarity.thesaurus.concepts import Concepts
+from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, bits, brute_force
 
 WORDS = ("a", "b", "c", "d", "A", "Straße", "strasse", "")
@@ -92,6 +97,23 @@ def test_a_damaged_table_is_refused(name: str, damaged: list[int]) -> None:
     source = source_from_state(SourceState("pairs", {}, arrays))
     with pytest.raises(CorruptIndexError, match="cannot be built from what was saved"):
         source.similarities(["a"], ["b"])
+
+
+@pytest.mark.parametrize("bug", [TypeError, AttributeError, RuntimeError, AssertionError])
+def test_a_bug_of_the_library_is_not_taken_for_damage(
+    bug: type[Exception], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def failing(*args: object) -> object:
+        raise bug("ours")
+
+    source = PairSimilarity([("a", "b", 0.5)])
+    TermSimilarityMatrix.identity(Vocabulary(["a"])).save(tmp_path / "S", source=source)
+    monkeypatch.setattr(Concepts, "from_arrays", failing)
+    with pytest.raises(bug, match="ours"):
+        source_from_state(source.state()).similarities(["a"], ["b"])
+    monkeypatch.setattr(PairSimilarity, "from_state", failing)
+    with pytest.raises(bug, match="ours"):
+        TermSimilarityMatrix.load_source(tmp_path / "S")
 
 
 def test_terms_are_looked_up_as_they_stand_then_casefolded() -> None:

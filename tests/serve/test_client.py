@@ -650,6 +650,18 @@ def test_a_commit_that_is_answered_in_another_form(kind, content):
         call(added)
 
 
+@pytest.mark.parametrize("bug", [TypeError, AttributeError, ValueError])
+def test_a_bug_of_the_client_is_no_error_of_the_server(bug, monkeypatch):
+    def failing(kind, value):
+        raise bug("ours")
+
+    monkeypatch.setattr("softcosine.client.exchange.read", failing)
+    call = calling("client", lambda _: httpx.Response(200, content=b'{"scores": [0.5]}'))
+    with pytest.raises(bug, match="ours") as caught:
+        call(lambda client: client.index("faq").scores("tea", ["x"]))
+    assert not isinstance(caught.value, errors.ServerError)
+
+
 def test_a_wrong_argument_is_no_error_of_the_server():
     with pytest.raises(ValueError, match="too many values") as caught:
         scripted().index("faq").decide(forbid=["tea"])

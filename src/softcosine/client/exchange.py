@@ -187,14 +187,15 @@ class Exchange:
 
     def read(self, kind: type[_T], record: Any, key: str = "") -> _T:
         """Return the result that the JSON of a reply holds; ServerError if it has another form."""
+        wanted = form(cast(Any, kind))
         try:
-            value = msgspec.convert(record[key] if key else record, form(cast(Any, kind)))
-            return read(kind, value)
-        except Exception as error:
+            value = msgspec.convert(record[key] if key else record, wanted)
+        except (KeyError, msgspec.ValidationError) as error:
             raise self.error(
                 f"the reply is not in the form of softcosine serve ({type(error).__name__}: "
                 f"{error}); see whether the server and this client have the same version."
             ) from error
+        return read(kind, value)
 
     def _json(self, reply: Any) -> dict[str, Any]:
         try:

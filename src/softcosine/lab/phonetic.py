@@ -82,6 +82,7 @@ class PhoneticSimilarity:
     'NT'
     """
 
+    label = "sound"
     __slots__ = (
         "_algorithm",
         "_encode",

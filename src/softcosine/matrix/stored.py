@@ -122,9 +122,7 @@ def stored_source(folder: Folder) -> TermSimilaritySource | None:
     check_kinds(state)
     try:
         return source_from_state(state)
-    except (OSError, MemoryError, ImportError):
-        raise
-    except Exception as error:
+    except (LookupError, ValueError) as error:
         raise CorruptIndexError(
             f"the source in {folder.path} cannot be built from what was saved ({error!r}); "
             "`softcosine admin check` tells whether a file has changed since."

@@ -49,9 +49,7 @@ class Deferred(Generic[T]):
         if self._built is None:
             try:
                 self._built = self._build(self.arrays)
-            except (OSError, MemoryError):
-                raise
-            except Exception as error:
+            except (LookupError, ValueError) as error:
                 raise CorruptIndexError(
                     f"a source cannot be built from what was saved ({error!r}); `softcosine "
                     "admin check` tells whether a file has changed since."

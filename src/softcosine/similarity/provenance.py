@@ -28,19 +28,6 @@ from softcosine.similarity.source import TermSimilaritySource, check_pairs, equa
 Terms = Sequence[str]
 
 
-# Short names that differ from the class name, keyed by class name: no optional module is imported.
-_NAMES = {
-    "EmbeddingSimilarity": "vectors",
-    "CooccurrenceSimilarity": "texts",
-    "DistilledSimilarity": "distilled",
-    "EditDistanceSimilarity": "spelling",
-    "CharacterNgramSimilarity": "n-grams",
-    "PhoneticSimilarity": "sound",
-    "PairSimilarity": "pairs",
-    "SyntacticSimilarity": "syntax",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Origin:
     """The similarity of a pair by a source, and by the sources inside it.
@@ -187,8 +174,8 @@ def _names(source: TermSimilaritySource) -> dict[int, str]:
 def name_of(source: TermSimilaritySource) -> str:
     """Return the short name of a source, such as "english", "texts" or "vectors".
 
-    If a source has an attribute `name`, this is its short name (a thesaurus: the name of its file,
-    or "wordnet by path"). Otherwise the name depends on the class.
+    It is the attribute `name` of the source (a thesaurus: the name of its file, or "wordnet by
+    path"), else the attribute `label` of its class, else the name of the class in lower case.
 
     Examples
     --------
@@ -197,14 +184,14 @@ def name_of(source: TermSimilaritySource) -> str:
     """
     if isinstance(source, ListInTerms):
         source = source.source
-    own = getattr(source, "name", None)
-    if isinstance(own, str) and own:
-        return own
+    name = getattr(source, "name", None)
+    if isinstance(name, str) and name:
+        return name
     if isinstance(source, EmbeddingSimilarity) and _is_english(source):
         return "english"
     kind = type(source).__name__
     plain = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind.removesuffix("Similarity") or kind).lower()
-    return _NAMES.get(kind, plain)
+    return str(getattr(source, "label", plain))
 
 
 def _is_english(source: EmbeddingSimilarity) -> bool:

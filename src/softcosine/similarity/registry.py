@@ -194,6 +194,7 @@ KINDS = {
         f"{_HERE}.embeddings.encoder:EncoderSimilarity", _encoder, placed=True, **_VECTORS
     ),
     "embedding": SourceKind(_EMBEDDING),
+    "distilled": SourceKind(_EMBEDDING),  # saved by earlier versions
     "cooccurrence": SourceKind(_COOCCURRENCE),
     "pairs": SourceKind(f"{_HERE}.pairs:PairSimilarity"),
     "strongest": SourceKind(f"{_COMBINED}:StrongestSimilarity"),
@@ -308,11 +309,11 @@ def source_named(name: str, settings: SourceSettings) -> TermSimilaritySource:
     from softcosine.text.words import pair_in_run
 
     assert texts is not None  # else no source was made
-    if texts.segmented or not any(map(pair_in_run, texts.vocabulary.terms)):
-        return source
-    # Character pairs of one word co-occur in every text.
-    guarded = KINDS["guarded"].source_class()
-    return guarded(source, antonyms=None, isolate_digits=False, separate_pieces=True)
+    if not texts.segmented and any(map(pair_in_run, texts.vocabulary.terms)):
+        # Character pairs of one word co-occur in every text.
+        guarded = KINDS["guarded"].source_class()
+        source = guarded(source, antonyms=None, isolate_digits=False, separate_pieces=True)
+    return source
 
 
 def kind_named(name: str) -> SourceKind:

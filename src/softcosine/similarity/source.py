@@ -20,6 +20,10 @@ _USUAL_NEIGHBORS = 100
 class TermSimilaritySource(Protocol):
     """Protocol of a term similarity source: three methods.
 
+    A class may also have the attributes `usual_neighbors` (default limit of neighbours per term in
+    S), `label` (short name for explanations) and `compares_vectors` (whether asking for all terms
+    at once is cheaper than in chunks).
+
     Similarities are symmetric and lie in [0, 1]. The similarity of a term with itself is 1, even if
     the source does not know the term. The similarity with any other unknown term is 0. `neighbors`
     and `similarities` return the same bits for the same pair.

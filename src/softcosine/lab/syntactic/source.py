@@ -230,6 +230,7 @@ class SyntacticSimilarity:
     """
 
     __slots__ = ("_alpha", "_beta", "_order", "_parts", "_searched", "_threshold")
+    label = "syntax"
 
     def __init__(
         self,

@@ -103,6 +103,7 @@ class CooccurrenceSimilarity(ComparedVectors):
     __slots__ = ()
 
     kind: ClassVar[str] = "cooccurrence"
+    label: ClassVar[str] = "texts"
 
     @classmethod
     def fit(

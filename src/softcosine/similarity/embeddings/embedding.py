@@ -65,6 +65,7 @@ class EmbeddingSimilarity(ComparedVectors):
     __slots__ = ()
 
     kind: ClassVar[str] = "embedding"
+    label: ClassVar[str] = "vectors"
 
     def __init__(
         self,

@@ -120,6 +120,7 @@ class CharacterNgramSimilarity:
     """
 
     __slots__ = (*_SETTINGS, "_analyzer", "_backwards", "_inverted", "_order", "_stops")
+    label = "n-grams"
 
     def __init__(
         self,

@@ -73,6 +73,7 @@ class EditDistanceSimilarity:
     """
 
     __slots__ = (*_SETTINGS, "_least", "_order", "_prepared")
+    label = "spelling"
 
     def __init__(
         self,
