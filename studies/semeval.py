@@ -27,6 +27,8 @@ from softcosine.evaluate.significance import paired_bootstrap
 from softcosine.evaluate.systems import from_spec
 from softcosine.lab.text_pairs.grouped_precision import folds_of
 from softcosine.lab.text_pairs.reranker import PairReranker
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.word_pieces import WordPieces
 from study import Clock, Report, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
@@ -80,9 +82,8 @@ def spaces(
     made = {"equal": space(None, 0), "english": space(english, 100)}
     if vectors.is_file():
         table = np.load(vectors)
-        static = sc.EmbeddingSimilarity.from_tokens(
-            table["tokens"].tolist(), table["q"], threshold=0.3, exponent=2
-        )
+        pieces = ComposedVectors(WordPieces(table["tokens"].tolist()), table["q"])
+        static = sc.EmbeddingSimilarity.of_table(pieces, threshold=0.3, exponent=2)
         made["static"] = space(static, 100)
     if encode is not None:
         terms = np.asarray(encode(list(vocabulary.terms)), np.float64)

@@ -33,6 +33,8 @@ from softcosine.evaluate.significance import bootstrap, interval_of
 from softcosine.evaluate.systems import from_spec
 from softcosine.lab.text_pairs.alignment import paired_alignment
 from softcosine.lab.text_pairs.taught_vectors import TaughtVectors
+from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
+from softcosine.similarity.embeddings.word_pieces import WordPieces
 from study import Clock, Report, argument_parser, markdown, minilm, read_arguments, write
 
 Values = NDArray[np.float64]
@@ -124,9 +126,8 @@ def static_source(vectors: Path) -> sc.EmbeddingSimilarity:
     if not vectors.is_file():
         return sc.EmbeddingSimilarity.english(threshold=0.2, exponent=1.5)
     table = np.load(vectors)
-    return sc.EmbeddingSimilarity.from_tokens(
-        table["tokens"].tolist(), table["q"], threshold=0.2, exponent=1.5
-    )
+    vectors_of_pieces = ComposedVectors(WordPieces(table["tokens"].tolist()), table["q"])
+    return sc.EmbeddingSimilarity.of_table(vectors_of_pieces, threshold=0.2, exponent=1.5)
 
 
 def scores_of(

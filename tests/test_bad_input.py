@@ -19,7 +19,6 @@ from softcosine.lab.regression.source import RegressionSimilarity
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.cooccurrence.cooccurrence import CooccurrenceSimilarity
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
-from softcosine.similarity.overrides.antonyms import Antonyms
 from softcosine.similarity.overrides.decision_files import read_decisions
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.sklearn.soft_neighbors import SoftNeighbors
@@ -286,7 +285,6 @@ PATHS = {
     "TermSimilarityMatrix.save": lambda path: similarity_matrix(np.eye(1)).save(path),
     "EmbeddingSimilarity.load": EmbeddingSimilarity.load,
     "ThesaurusSimilarity.load": ThesaurusSimilarity.load,
-    "Antonyms.read": Antonyms.read,
     "read_decisions": read_decisions,
 }
 

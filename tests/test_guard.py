@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.errors import IndexFormatError, InvalidInputError, MalformedFileError
+from softcosine.errors import IndexFormatError, InvalidInputError
 from softcosine.similarity.combine.combined import strongest
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.overrides.antonyms import Antonyms
@@ -62,22 +61,6 @@ def test_pairs_are_unordered_and_kept_once() -> None:
     assert len(antonyms) == 2
     assert antonyms.of("UP") == {"down"}
     assert antonyms.of("left") == frozenset()
-
-
-def test_a_file_of_pairs_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "pairs.txt"
-    path.write_text("# comment\nhot\tcold\r\n\nin\tout\n", encoding="utf-8")
-    assert Antonyms.read(path) == Antonyms([("cold", "hot"), ("out", "in")])
-    path.write_text("hot\tcold\nin out\n", encoding="utf-8")
-    with pytest.raises(MalformedFileError, match="line 2: 'in out' is not two words") as raised:
-        Antonyms.read(path)
-    assert raised.value.line == 2
-    path.write_text("\ufeffhot\tcold\nin\tIN\n", encoding="utf-8")
-    with pytest.raises(MalformedFileError, match=r"line 2: .* is one word twice"):
-        Antonyms.read(path)
-    path.write_bytes(b"caf\xe9\ttea\n")
-    with pytest.raises(MalformedFileError, match="this is not utf-8"):
-        Antonyms.read(path)
 
 
 def test_wrong_antonyms_are_refused() -> None:

@@ -12,10 +12,11 @@ from scipy.sparse import csr_array
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.pairs import PairSimilarity, arrays_of
+from softcosine.similarity.pairs import PairSimilarity
 from softcosine.similarity.registry import source_from_state
 from softcosine.similarity.source import SourceState
 from softcosine.similarity.thesaurus.concepts import Concepts
+from softcosine.text.packing import pack_strings
 from softcosine.text.vocabulary import Vocabulary
 from test_sources_contract import as_lists, bits, brute_force
 
@@ -41,7 +42,7 @@ def square(pairs: list[tuple[str, str, float]], words: tuple[str, ...]) -> np.nd
 def test_the_greatest_of_a_pair_given_several_times_counts(
     pairs: list[tuple[str, str, float]],
 ) -> None:
-    source = PairSimilarity(pairs, known=WORDS)
+    source = PairSimilarity([*pairs, *((word, word, 1.0) for word in WORDS)])
     left = [a for a in WORDS for _ in WORDS]
     right = [b for _ in WORDS for b in WORDS]
     expected = square(pairs, WORDS)
@@ -68,7 +69,10 @@ def matrix() -> csr_array:
 
 def saved(words: list[str], rows: list[int], S: csr_array) -> SourceState:
     """The state of a table of pairs, as earlier versions saved it."""
-    return SourceState("pairs", {}, arrays_of(words, np.array(rows, np.int32), S))
+    blob, offsets = pack_strings(words)
+    table = {"indptr": S.indptr, "indices": S.indices, "similarities": S.data}
+    strings = {"words": blob, "word_offsets": offsets, "rows": np.array(rows, np.int32)}
+    return SourceState("pairs", {}, {**strings, **table})
 
 
 def test_forms_of_one_row_of_a_saved_table_are_one_term() -> None:
@@ -151,8 +155,6 @@ def test_a_string_is_no_pair(pairs) -> None:
 def test_terms_that_are_no_strings_are_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"\('a', 3\) is not of two strings"):
         PairSimilarity([("a", 3, 0.5)])  # type: ignore[list-item]
-    with pytest.raises(InvalidInputError, match="known term 7 is no string"):
-        PairSimilarity([], known=[7])  # type: ignore[list-item]
 
 
 def test_pairs_may_be_a_mapping() -> None:

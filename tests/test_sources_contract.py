@@ -22,6 +22,7 @@ from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 from softcosine.similarity.embeddings.encoder import EncoderSimilarity
 from softcosine.similarity.embeddings.subwords import Subwords
+from softcosine.similarity.embeddings.word_pieces import WordPieces
 from softcosine.similarity.in_terms import TermKeys, in_terms
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.antonyms import Antonyms
@@ -97,7 +98,7 @@ def cooccurrence() -> CooccurrenceSimilarity:
 def pairs() -> PairSimilarity:
     given = [("hot", "cold", 0.5), ("cold", "hot", 0.75), ("hot", "warm", 0.75), ("", "hot", 0.25)]
     given += [("tire", word, 0.75) for word in ("tyre", "Tyre", "E1042", "日本", "elsewhere")]
-    return PairSimilarity(given, known=["łódź"])
+    return PairSimilarity([*given, ("łódź", "łódź", 1.0)])
 
 
 DECISIONS = Decisions.of(
@@ -143,7 +144,7 @@ def token_pieces() -> EmbeddingSimilarity:
         "3",
     ]
     vectors = np.random.default_rng(7).integers(-2, 4, (len(tokens), 3)).astype(np.int8)
-    return EmbeddingSimilarity.from_tokens(tokens, vectors, threshold=0.1)
+    return EmbeddingSimilarity.of_table(ComposedVectors(WordPieces(tokens), vectors), threshold=0.1)
 
 
 def ngrams() -> EmbeddingSimilarity:

@@ -179,7 +179,9 @@ def test_many_texts_are_cut_as_one_word_after_the_other(name: str, prefix: str) 
 
 
 def test_a_word_is_the_mean_of_its_pieces() -> None:
-    source = EmbeddingSimilarity.from_tokens(TOKENS, VECTORS, threshold=0.0, exponent=1.0)
+    source = EmbeddingSimilarity.of_table(
+        ComposedVectors(WordPieces(TOKENS), VECTORS), threshold=0.0, exponent=1.0
+    )
     word = VECTORS[[3, 4, 5, 6]].astype(np.float64).mean(axis=0)
     for term, number in (("tyre", 8), ("the", 10), ("able", 7)):
         other = VECTORS[number].astype(np.float64)
@@ -272,15 +274,15 @@ def test_pieces_may_have_scales(tmp_path: Path) -> None:
 
 def test_vectors_of_pieces_that_are_no_matrix_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="different numbers of components"):
-        EmbeddingSimilarity.from_tokens(["un", "##able"], [[1.0, 2.0], [1.0]])
+        ComposedVectors(WordPieces(["un", "##able"]), [[1.0, 2.0], [1.0]])
     with pytest.raises(InvalidInputError, match=r"shape \(2,\)"):
-        EmbeddingSimilarity.from_tokens(["un", "##able"], [1.0, 2.0])
+        ComposedVectors(WordPieces(["un", "##able"]), [1.0, 2.0])
     with pytest.raises(InvalidInputError, match="words is a single string"):
-        EmbeddingSimilarity.from_tokens("un", [[1.0, 2.0], [1.0, 3.0]])
+        ComposedVectors(WordPieces("un"), [[1.0, 2.0], [1.0, 3.0]])
     with pytest.raises(InvalidInputError, match="word 0 is 3, of type int"):
-        EmbeddingSimilarity.from_tokens([3], [[1.0, 2.0]])  # type: ignore[list-item]
+        ComposedVectors(WordPieces([3]), [[1.0, 2.0]])  # type: ignore[list-item]
     with pytest.raises(InvalidInputError, match="2 pieces but 1 vectors"):
-        EmbeddingSimilarity.from_tokens(["un", "##able"], [[1.0, 2.0]])
+        ComposedVectors(WordPieces(["un", "##able"]), [[1.0, 2.0]])
 
 
 def test_sums_beyond_the_range_of_float32_keep_their_direction() -> None:
@@ -316,7 +318,9 @@ def model_folder(folder: Path, **arrays: NDArray[Any]) -> Path:
 
 def test_a_folder_of_model2vec_is_read(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "potion")
-    expected = EmbeddingSimilarity.from_tokens(TOKENS, VECTORS, threshold=0.0)
+    expected = EmbeddingSimilarity.of_table(
+        ComposedVectors(WordPieces(TOKENS), VECTORS), threshold=0.0
+    )
     left, right = ["tyres", "unable", "日本"], ["tyre", "the", "able"]
     for path in (folder, folder / "model.safetensors"):
         source = EmbeddingSimilarity.load(path, threshold=0.0)
@@ -332,7 +336,9 @@ def test_weights_and_mapping_of_model2vec_are_honoured(tmp_path: Path) -> None:
     folder = model_folder(tmp_path / "m", embeddings=VECTORS, weights=weights, mapping=mapping)
     expected = VECTORS[mapping] * weights[:, None]
     source = EmbeddingSimilarity.load(folder, threshold=0.0)
-    other = EmbeddingSimilarity.from_tokens(TOKENS, expected, threshold=0.0)
+    other = EmbeddingSimilarity.of_table(
+        ComposedVectors(WordPieces(TOKENS), expected), threshold=0.0
+    )
     left, right = ["tyres", "unable"], ["tyre", "the"]
     np.testing.assert_allclose(
         source.similarities(left, right), other.similarities(left, right), atol=1e-6

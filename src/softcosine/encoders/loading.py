@@ -56,15 +56,25 @@ class LightEncoder:
 MINILM, MULTILINGUAL = "all-MiniLM-L6-v2", "multilingual-e5-small"
 LIGHT = {
     MINILM: LightEncoder(
-        MINILM, "minilm", f"sentence-transformers/{MINILM}",
-        ("softcosine_minilm", "onnxruntime", "tokenizers"), "encoder",
+        name=MINILM,
+        alias="minilm",
+        hub=f"sentence-transformers/{MINILM}",
+        packages=("softcosine_minilm", "onnxruntime", "tokenizers"),
+        extra="encoder",
     ),
     MULTILINGUAL: LightEncoder(
-        MULTILINGUAL, "multilingual", f"intfloat/{MULTILINGUAL}",
-        ("softcosine_multilingual", "onnxruntime"), "multilingual",
+        name=MULTILINGUAL,
+        alias="multilingual",
+        hub=f"intfloat/{MULTILINGUAL}",
+        packages=("softcosine_multilingual", "onnxruntime"),
+        extra="multilingual",
     ),
-}  # fmt: skip
-_NAMES = {name: one.name for one in LIGHT.values() for name in (one.name, one.alias, one.hub)}
+}
+_NAMES = {
+    name: encoder.name
+    for encoder in LIGHT.values()
+    for name in (encoder.name, encoder.alias, encoder.hub)
+}
 
 
 def canonical_name(name: str) -> str:
@@ -84,7 +94,6 @@ def load_encoder(
     threads: int | None = None,
     download: bool = True,
     device: str | None = None,
-    bf16: bool = False,
 ) -> NamedEncoder:
     """Return an encoder with a name.
 
@@ -103,8 +112,8 @@ def load_encoder(
         Name of the model, needed for a function or object without one.
     threads : int, optional
         As for `OnnxEncoder`.
-    download, device, bf16
-        As for `SentenceTransformersEncoder`; with a device or bf16, ONNX is not used.
+    download, device
+        As for `SentenceTransformersEncoder`; with a device, ONNX is not used.
 
     Raises
     ------
@@ -115,12 +124,10 @@ def load_encoder(
     """
     if not isinstance(model, str | PathLike):
         return _named(model, name)
-    onnx = device is None and not bf16
+    onnx = device is None
 
     def by_torch(place: str | PathLike[str], name: str | None) -> NamedEncoder:
-        return SentenceTransformersEncoder(
-            place, name=name, download=download, device=device, bf16=bf16
-        )
+        return SentenceTransformersEncoder(place, name=name, download=download, device=device)
 
     if str(model).startswith(_HUB):
         model = str(model).removeprefix(_HUB)
@@ -227,10 +234,10 @@ def _named(model: object, name: str | None) -> NamedEncoder:
     if getattr(model, "default_prompt_name", None) is not None:
         # A model of sentence-transformers, which would add its default prompt once more.
         encode = partial(cast("Any", encode), prompt="")
+    dimensions, prompts = getattr(model, "dimensions", None), Prompts.of_model(model)
     return _GivenEncoder(
-        encode, name, getattr(model, "dimensions", None), tokenizer=parsed_tokenizer(model),
-        prompts=Prompts.of_model(model),
-    )  # fmt: skip
+        encode, name, dimensions, tokenizer=parsed_tokenizer(model), prompts=prompts
+    )
 
 
 def _is_missing(package: str) -> bool:

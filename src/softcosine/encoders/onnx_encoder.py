@@ -48,11 +48,6 @@ class OnnxEncoder:
         If a file is missing or damaged, or the model needs inputs or modules not known here.
     """
 
-    __slots__ = (
-        "_constants", "_files", "_outputs", "_session", "_threads", "_tokenizer", "cut",
-        "dimensions", "languages", "max_tokens", "name", "prompts",
-    )  # fmt: skip
-
     def __init__(
         self, folder: str | PathLike[str], *, name: str | None = None, threads: int | None = None
     ) -> None:

@@ -15,11 +15,8 @@ from softcosine.storage import checked_path
 _MODELS = ("model.onnx", "onnx/model.onnx")
 _TOKENIZERS = ("unigram.npz", "tokenizer.json")  # the first loads faster, see `Unigram`
 # The files of an encoder on the hub. Large weights are in a file beside the model.
-HUB_FILES = (
-    *_MODELS, *(f"{model}_data" for model in _MODELS), "tokenizer.json", "config.json",
-    "modules.json", "sentence_bert_config.json", "config_sentence_transformers.json",
-    "1_Pooling/config.json", "2_Dense/config.json", "README.md",
-)  # fmt: skip
+_SETTINGS = ("tokenizer.json", "modules.json", "*config*.json", "README.md")
+HUB_FILES = (*_MODELS, *(f"{model}_data" for model in _MODELS), *_SETTINGS)
 _MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
@@ -91,10 +88,10 @@ class OnnxFolder:
             raise MalformedFileError(path, f"pooling is {pooling!r}; it must be mean or cls.")
         card = path / "README.md"
         languages = card_languages(card.read_text("utf-8", "replace")) if card.is_file() else ()
+        prompts, dense, files = _prompts(path), bool(own.get("dense")), (path, model, tokenizer)
         return cls(
-            path, model, tokenizer, name, dimensions, max_tokens, pooling, normalize, languages,
-            _prompts(path), bool(own.get("dense")),
-        )  # fmt: skip
+            *files, name, dimensions, max_tokens, pooling, normalize, languages, prompts, dense
+        )
 
 
 def has_onnx_model(folder: str | PathLike[str]) -> bool:

@@ -95,13 +95,10 @@ class Unigram:
         """Return the numbers of a text's tokens, and whether the limit has cut it short."""
         text = unicodedata.normalize("NFKC", _SPACES.sub(" ", _REMOVED.sub("", text)))
         data = "".join(_SPACE + word for word in text.split()).encode()
-        size = len(data) + 1
-        numbers = np.empty(size, np.int32)
-        n = likeliest_pieces(
-            np.frombuffer(data, np.uint8), self._table.slots, self._table.starts,
-            self._table.arena, self._scores, self._longest, self._unknown, np.empty(size),
-            np.empty(size, np.int64), numbers,
-        )  # fmt: skip
+        size, table = len(data) + 1, self._table
+        numbers, room = np.empty(size, np.int32), (np.empty(size), np.empty(size, np.int64))
+        pieces = table.slots, table.starts, table.arena, self._scores, self._longest, self._unknown
+        n = likeliest_pieces(np.frombuffer(data, np.uint8), *pieces, *room, numbers)
         most = n if self._max_tokens is None else min(n, self._max_tokens - 2)
         own = numbers[:most]
         own[own < 0] = _UNKNOWN

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from softcosine.similarity.pairs import arrays_of, table_of
+from softcosine.similarity.pairs import table_of
 from softcosine.similarity.source import Neighbors, SourceState
 from softcosine.similarity.thesaurus.concepts import concepts_of_table
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
+from softcosine.text.packing import pack_strings
 
 
 class LearnedPairs:
@@ -93,8 +94,20 @@ class LearnedPairs:
 
     def state(self) -> SourceState:
         """Everything that is needed to build an equal source."""
-        arrays = arrays_of(self.words, self._rows, self.matrix)
-        return SourceState(self.kind, self._learned, arrays)
+        blob, offsets = pack_strings(self.words)
+        S = self.matrix
+        return SourceState(
+            self.kind,
+            self._learned,
+            {
+                "words": blob,
+                "word_offsets": offsets,
+                "rows": self._rows,
+                "indptr": S.indptr,
+                "indices": S.indices,
+                "similarities": S.data,
+            },
+        )
 
     @classmethod
     def from_state(cls, state: SourceState) -> Self:

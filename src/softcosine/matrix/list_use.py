@@ -22,17 +22,14 @@ _NAMED = 5  # entries named in a sentence
 _ABSENT = "in no document"
 _STOP_WORDS = "nothing but words that are left out"
 _SEVERAL = "several words that are no term, as phrases are chosen when an index is made"
-_ANTONYMS = "kept apart as antonyms"
-_DIGITS = "words with digits are like no other"
-_DECIDED = "a decision is against it"
 _JOINED = "another source comes before it"
 _LEAST = "below the least similarity"
 _FULL = "too many neighbours"
 _OVERRULED = {
-    "antonyms": _ANTONYMS,
-    "digits": _DIGITS,
-    "forbidden": _DECIDED,
-    "isolated": _DECIDED,
+    "antonyms": "kept apart as antonyms",
+    "digits": "words with digits are like no other",
+    "forbidden": "a decision is against it",
+    "isolated": "a decision is against it",
 }
 
 
@@ -89,7 +86,6 @@ def list_use(
     source: TermSimilaritySource | None,
     *,
     analyzer: Analyzer | None = None,
-    queries: bool = True,
 ) -> ListUse | None:
     """Return the use of the lists inside a source; None if there are no lists.
 
@@ -101,8 +97,6 @@ def list_use(
         The source as used for S: with its guard, and lists in terms.
     analyzer : Analyzer, optional
         Analyzer of the terms.
-    queries : bool
-        Whether the source is used for query words that are not terms.
 
     Notes
     -----
@@ -114,7 +108,7 @@ def list_use(
     entries = _entries(source, keys)
     if not entries:
         return None
-    judge = _Judge(S, source, keys, queries)
+    judge = _Judge(S, source, keys)
     reasons: Counter[str] = Counter()
     unused: list[UnusedEntry] = []
     n_in_queries = 0
@@ -164,7 +158,6 @@ class _Judge:
     S: TermSimilarityMatrix
     source: TermSimilaritySource
     keys: TermKeys
-    queries: bool
 
     def of(self, left: str, right: str) -> tuple[str, bool]:
         """Return the reason without effect, else empty; and whether one word is not a term."""
@@ -181,7 +174,7 @@ class _Judge:
                 return "", False
             a, b = (self.S.representative(number) for number in inside)
             return self._refused(a, b, _FULL), False
-        if not self.queries or not inside:
+        if not inside:
             several = any(map(self._several, outside))
             return (_SEVERAL if several else _ABSENT), False
         if self._several(outside[0]):

@@ -284,10 +284,10 @@ class SimilarityRecipe:
             If there are no texts to learn from.
         FileNotFoundError, MalformedFileError
         """
+        chosen = None if words is None else tuple(words)
         settings = SourceSettings(
-            self.threshold, self.exponent, texts=texts, vocabulary=vocabulary,
-            words=None if words is None else tuple(words), report=report,
-        )  # fmt: skip
+            self.threshold, self.exponent, texts, chosen, report=report, vocabulary=vocabulary
+        )
         if self.sources is None:
             return default_source(settings, language)
         made = [
@@ -372,10 +372,10 @@ class SimilarityRecipe:
         )
         source = self.finished(source, vocabulary=vocabulary, analyzer=analyzer, language=language)
         tell("finding similar terms", 0, len(vocabulary))
+        progress, rules = partial(tell, "finding similar terms"), {**self.rules, "warn": False}
         S = TermSimilarityMatrix.from_source(
-            source, vocabulary, guard=False, analyzer=analyzer, warn=False,
-            progress=partial(tell, "finding similar terms"), **self.rules,
-        )  # fmt: skip
+            source, vocabulary, guard=False, analyzer=analyzer, progress=progress, **rules
+        )
         notes = [note]
         if self.overrides is not None:
             n = len(self.overrides)

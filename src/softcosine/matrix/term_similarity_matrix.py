@@ -417,10 +417,10 @@ class TermSimilarityMatrix:
             raise asymmetry("balancing" if balanced else "making it definite")
         with using_threads(threads):
             made = build(source, vocabulary, rules, order, balanced=balanced, progress=progress)
+        record, words = made.settings, made.words
         matrix = cls.from_entries(
-            made.S, vocabulary, representatives=made.words, settings=made.settings,
-            scales=made.scales,
-        )  # fmt: skip
+            made.S, vocabulary, representatives=words, settings=record, scales=made.scales
+        )
         if definite:
             return matrix.shrunk()
         if warn:
@@ -642,10 +642,10 @@ class TermSimilarityMatrix:
             only. If the terms of S come first in it, the cost is one copy of S.
         """
         over = self._over(checked_vocabulary(vocabulary))
+        S, words = over.with_diagonal(), over.words
         made = self.from_entries(
-            over.with_diagonal(), vocabulary, representatives=over.words, settings=self.settings,
-            scales=over.scales,
-        )  # fmt: skip
+            S, vocabulary, representatives=words, settings=self.settings, scales=over.scales
+        )
         for name in ("symmetric", "non_negative"):
             if self.__dict__.get(name):  # S loses nothing
                 made.__dict__[name] = True
@@ -708,10 +708,10 @@ class TermSimilarityMatrix:
         old = self._over(vocabulary)
         with using_threads(threads):
             made = extend(old, source, vocabulary, rules, self.settings, progress=progress)
+        record, words = made.settings, made.words
         matrix = self.from_entries(
-            made.S, vocabulary, representatives=made.words, settings=made.settings,
-            scales=made.scales,
-        )  # fmt: skip
+            made.S, vocabulary, representatives=words, settings=record, scales=made.scales
+        )
         # Known without reading S: entries are symmetric, and similarities are at least 0.
         if rules.strategy != "rows" or not self.symmetric:
             matrix.__dict__["symmetric"] = self.symmetric

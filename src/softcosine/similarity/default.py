@@ -18,10 +18,8 @@ _UNSPACED = ("chinese", "japanese", "thai")
 # Words of two characters are many, and similar if they share one of them.
 _SHORT_WORDS = ("chinese", "japanese", "korean")
 # Languages that write compounds as one word, whose last part says what it is.
-_COMPOUNDING = {
-    "afrikaans", "danish", "dutch", "estonian", "finnish", "german", "icelandic", "norwegian",
-    "swedish",
-}  # fmt: skip
+_GERMANIC = ("afrikaans", "danish", "dutch", "german", "icelandic", "norwegian", "swedish")
+_COMPOUNDING = (*_GERMANIC, "estonian", "finnish")
 # Where stop words do not identify the language: the share of the longer words that the English
 # table must know.
 MIN_ENGLISH = 0.6

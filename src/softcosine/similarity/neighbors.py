@@ -189,8 +189,8 @@ class Neighbors:
 
         def work(first: int, last: int) -> None:
             best_of_rows(
-                starts, columns, similarities, keys, best_starts, first, last, best, chosen, kept,
-            )  # fmt: skip
+                starts, columns, similarities, keys, best_starts, first, last, best, chosen, kept
+            )
 
         if len(best):
             for_each_chunk(work, n_terms, chunk=_CHUNK_ROWS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from softcosine.similarity.source import SourceState
 from softcosine.similarity.thesaurus.concepts import Concepts, concepts_of_table
 from softcosine.similarity.thesaurus.thesaurus import ThesaurusSimilarity
 from softcosine.text.analyzer import shortened
-from softcosine.text.packing import pack_strings, unpack_strings
+from softcosine.text.packing import unpack_strings
 
 
 class PairSimilarity(ThesaurusSimilarity):
@@ -30,9 +30,7 @@ class PairSimilarity(ThesaurusSimilarity):
     pairs : iterable of (str, str, float), or mapping of (str, str) to float
         Two terms and their similarity in (0, 1], stored as float32. If a pair is given several
         times, in either order, the greatest similarity counts. A pair of a term with itself is
-        ignored.
-    known : iterable of str, optional
-        Further terms that the source knows, without neighbours.
+        ignored, but the source knows the term.
     pinned : bool, default True
         Whether balancing S leaves these similarities unchanged. Use False for a large table that
         was not written by hand.
@@ -55,7 +53,6 @@ class PairSimilarity(ThesaurusSimilarity):
         self,
         pairs: Iterable[tuple[str, str, float]] | Mapping[tuple[str, str], float],
         *,
-        known: Iterable[str] = (),
         pinned: bool = True,
     ) -> None:
         numbers: dict[str, int] = {}
@@ -66,15 +63,10 @@ class PairSimilarity(ThesaurusSimilarity):
             if left != right:
                 pair = min(left, right), max(left, right)
                 weights[pair] = max(weights.get(pair, 0.0), float(weight))
-        for word in known:
-            if not isinstance(word, str):
-                raise InvalidInputError(f"the known term {word!r} is no string.")
-            numbers.setdefault(word, len(numbers))
-        ends = np.array([*weights], np.int64).reshape(-1)
+        ends, values = np.array([*weights], np.int64).reshape(-1), np.array([*weights.values()])
         concepts = Concepts.of_entries(
-            tuple(numbers), ends, np.arange(len(ends)) // 2, np.ones(len(ends)),
-            np.array([*weights.values()]),
-        )  # fmt: skip
+            tuple(numbers), ends, np.arange(len(ends)) // 2, np.ones(len(ends)), values
+        )
         super().__init__(concepts, name="pairs", listed=True, pinned=pinned)
 
     def __len__(self) -> int:
@@ -92,20 +84,9 @@ class PairSimilarity(ThesaurusSimilarity):
     def from_state(cls, state: SourceState) -> Self:
         """Build the source from its state; the table is built on first use."""
         source = cls.__new__(cls)
-        ThesaurusSimilarity.__init__(
-            source, Deferred(state.arrays, _of_arrays), name="pairs", listed=True,
-            pinned=state.settings.get("pinned", True),
-        )  # fmt: skip
+        table, pinned = Deferred(state.arrays, _of_arrays), state.settings.get("pinned", True)
+        ThesaurusSimilarity.__init__(source, table, name="pairs", listed=True, pinned=pinned)
         return source
-
-
-def arrays_of(
-    words: Sequence[str], rows: NDArray[np.int32], S: csr_array
-) -> dict[str, NDArray[Any]]:
-    """Return the arrays that `table_of` reads."""
-    blob, offsets = pack_strings(words)
-    own = {"indptr": S.indptr, "indices": S.indices, "similarities": S.data}
-    return {"words": blob, "word_offsets": offsets, "rows": rows, **own}
 
 
 def table_of(

@@ -77,10 +77,7 @@ def right_singular_vectors(
     (array([0.6, 0.8]), array([5.]))
     """
     check_whole("n_terms", n_terms, least=0)
-    return _power_method(
-        blocks, n_terms, k, n_iterations, oversampling, random_state,
-        image=lambda basis: basis, orthonormal=lambda basis: np.linalg.qr(basis)[0],
-    )  # fmt: skip
+    return _power_method(blocks, n_terms, None, k, n_iterations, oversampling, random_state)
 
 
 def soft_singular_vectors(
@@ -124,25 +121,26 @@ def soft_singular_vectors(
     """
     checked_similarity(S).require_symmetric("soft singular vectors")
     matrix = S.to_scipy().astype(np.float64)
-    return _power_method(
-        blocks, len(S), k, n_iterations, oversampling, random_state,
-        image=lambda basis: np.asarray(matrix @ basis),
-        orthonormal=lambda basis: _orthonormal(basis, matrix),
-    )  # fmt: skip
+    return _power_method(blocks, len(S), matrix, k, n_iterations, oversampling, random_state)
 
 
 def _power_method(
     blocks: Blocks,
     n_terms: int,
+    S: csr_array | None,
     k: int,
     n_iterations: int,
     oversampling: int,
     seed: int,
-    *,
-    image: Callable[[_Dense], _Dense],
-    orthonormal: Callable[[_Dense], _Dense],
 ) -> tuple[_Dense, _Dense]:
-    """Return S V and the singular values, V orthonormal in the inner product of S; `image` is S."""
+    """Return S V and the singular values, V orthonormal in the inner product of S (None: I)."""
+
+    def image(basis: _Dense) -> _Dense:
+        return basis if S is None else np.asarray(S @ basis)
+
+    def orthonormal(basis: _Dense) -> _Dense:
+        return np.linalg.qr(basis)[0] if S is None else _orthonormal(basis, S)
+
     check_whole("k", k)
     check_whole("n_iterations", n_iterations, least=0)
     check_whole("oversampling", oversampling, least=0)

@@ -17,7 +17,6 @@ from softcosine.kernels.pair_products import (
     sampled_products,
 )
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.space.norms import checked_matrix
 
 _Floats = NDArray[np.float64]
 
@@ -171,16 +170,6 @@ def own_products(pattern: PairPattern, X: csr_array) -> csr_array:
     products = pattern.products(X, X, numbers, numbers)
     products.sum_duplicates()
     return products
-
-
-def coordinates(X: Any, n_terms: int, name: str) -> csr_array:
-    """Return a document-term matrix as `checked_matrix` does; negative weights raise."""
-    matrix = checked_matrix(X, n_terms, name)
-    if matrix.nnz and matrix.data.min() < 0:
-        raise InvalidInputError(
-            f"Negative values in data: {name} has {matrix.data.min():g}; weights must be 0 or more."
-        )
-    return matrix
 
 
 def _arrays(X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32], _Floats]:

@@ -17,7 +17,7 @@ from softcosine.errors import InvalidInputError
 from softcosine.lab.term_pairs.preferences import Preferences
 from softcosine.matrix.term_similarity_matrix import MatrixDifference, TermSimilarityMatrix
 from softcosine.space.norms import checked_matrix
-from softcosine.space.pair_pattern import PairPattern, coordinates, own_products
+from softcosine.space.pair_pattern import PairPattern, own_products
 from softcosine.text.weighting import Weighting
 
 _Floats = NDArray[np.float64]
@@ -265,6 +265,16 @@ class LearnedPairWeights:
         )
 
 
+def _coordinates(X: Any, n_terms: int, name: str) -> csr_array:
+    """Return a document-term matrix as `checked_matrix` does; negative weights raise."""
+    matrix = checked_matrix(X, n_terms, name)
+    if matrix.nnz and matrix.data.min() < 0:
+        raise InvalidInputError(
+            f"Negative values in data: {name} has {matrix.data.min():g}; weights must be 0 or more."
+        )
+    return matrix
+
+
 def learn_pair_weights(
     S: TermSimilarityMatrix,
     Q: ArrayLike | csr_array,
@@ -342,7 +352,7 @@ def learn_pair_weights(
       cat ~ jaguar  0.500 -> 0.163
     """
     pattern = PairPattern.of(S)
-    queries, documents = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
+    queries, documents = (_coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
     check_number("strength", strength, above=0)
     check_number("tolerance", tolerance, above=0)
     if scale is not None:
@@ -429,7 +439,7 @@ def held_out_losses(
     # One scale for all, so that losses are comparable.
     measure, scale = settings.get("measure", "inner_product"), settings.pop("scale", None)
     if scale is None:
-        asked, documents = (coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
+        asked, documents = (_coordinates(X, len(S), name) for X, name in ((Q, "Q"), (D, "D")))
         scale = PreferenceLoss.of(
             PairPattern.of(S), asked, documents, preferences, measure=measure
         ).scale

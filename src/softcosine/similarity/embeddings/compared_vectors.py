@@ -104,13 +104,14 @@ class ComparedVectors:
         units, scales = table.units(np.maximum(used, 0))
         if used[0] < 0:
             scales[0] = 0.0
-        places = places.astype(np.int32)
+        i, j = places.astype(np.int32).reshape(2, n_pairs)
+        threshold = np.float32(self.threshold)
 
         def work(start: int, stop: int) -> None:
+            part = slice(start, stop)
             pair_similarities(
-                units, scales, places[start:stop], places[n_pairs + start : n_pairs + stop],
-                np.float32(self.threshold), self.exponent, answer[start:stop],
-            )  # fmt: skip
+                units, scales, i[part], j[part], threshold, self.exponent, answer[part]
+            )
 
         for_each_chunk(work, n_pairs, chunk=65_536)
 

@@ -116,28 +116,6 @@ class EmbeddingSimilarity(ComparedVectors):
         return cls.of_table(read_vectors(path, words=words, progress=progress), **settings)
 
     @classmethod
-    def from_tokens(
-        cls, tokens: Sequence[str], vectors: ArrayLike, **settings: Unpack[Settings]
-    ) -> EmbeddingSimilarity:
-        """Return a source over static vectors of WordPiece tokens, as of BERT or model2vec.
-
-        The vector of a word is the mean of its word pieces (such as ``##able``), so nearly every
-        word is known. The tokenizer is that of uncased BERT; for another one, see
-        `softcosine.similarity.embeddings.word_pieces.WordPieces`.
-
-        Parameters
-        ----------
-        tokens : sequence of str
-        vectors : array-like of shape (n_tokens, dimensions)
-        **settings
-            As for `load`.
-        """
-        from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
-        from softcosine.similarity.embeddings.word_pieces import WordPieces
-
-        return cls.of_table(ComposedVectors(WordPieces(tokens), vectors), **settings)
-
-    @classmethod
     def from_gensim(
         cls, vectors: KeyedVectors, **settings: Unpack[Settings]
     ) -> EmbeddingSimilarity:

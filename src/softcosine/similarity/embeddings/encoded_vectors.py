@@ -35,11 +35,6 @@ class EncodedVectors:
         Called as ``progress(done, total)`` after every batch, in terms to encode.
     """
 
-    __slots__ = (
-        "_batch_size", "_cache", "_encode", "_folded", "_lock", "_progress", "_rows", "_vectors",
-        "_zero",
-    )  # fmt: skip
-
     def __init__(
         self,
         encode: Encode | None,
@@ -59,12 +54,10 @@ class EncodedVectors:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__ if name != "_lock"}
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        for name, value in state.items():
-            setattr(self, name, value)
-        self._lock = threading.Lock()
+        vars(self).update(state, _lock=threading.Lock())
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +41,11 @@ class UnitVectors:
     scales: NDArray[np.float64]
     strings: NDArray[np.int32]
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All arrays, in the order of the kernels' arguments."""
+        return self.units, self.scales, self.strings
+
     def __len__(self) -> int:
         """Return the number of vectors."""
         return len(self.scales)
@@ -74,6 +80,11 @@ class _Candidates:
             np.zeros(n_rows, np.int32),
             np.full(n_rows, floor, np.float32),
         )
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All arrays, in the order of the kernels' arguments."""
+        return self.values, self.columns, self.sizes, self.bounds
 
     def answer(
         self, rows: NDArray[np.intp] | slice
@@ -212,29 +223,23 @@ class Nearest:
         columns = self._vectors
         by_column = by_column_from is not None
         first = by_column_from or 0
+        limits = k, self._threshold, self._exponent, self._margin
 
         def work(start: int, stop: int) -> None:
             own, all_ = (first + start, first + stop), (0, block.shape[1 - by_column])
             part = (*all_, *own) if by_column else (*own, *all_)
-            keep_candidates(
-                block, *place, *part, by_column, rows.units, rows.scales, rows.strings,
-                columns.units, columns.scales, columns.strings,
-                k, self._threshold, self._exponent, self._margin,
-                found.values, found.columns, found.sizes, found.bounds,
-            )  # fmt: skip
+            where = block, *place, *part, by_column
+            keep_candidates(*where, *rows.arrays, *columns.arrays, *limits, *found.arrays)
 
         n = block.shape[by_column] - first
         workers.for_each_chunk(work, n, chunk=_CHUNK_COLUMNS if by_column else _CHUNK_ROWS)
 
     def _rank(self, workers: Workers, rows: UnitVectors, found: _Candidates, k: int) -> None:
-        columns = self._vectors
+        vectors = (*rows.arrays[:2], *self._vectors.arrays[:2])
+        limits = k, self._threshold, self._exponent, self._margin
 
         def work(start: int, stop: int) -> None:
-            rank_candidates(
-                rows.units, rows.scales, columns.units, columns.scales,
-                k, self._threshold, self._exponent, self._margin, start, stop,
-                found.values, found.columns, found.sizes, found.bounds,
-            )  # fmt: skip
+            rank_candidates(*vectors, *limits, start, stop, *found.arrays)
 
         workers.for_each_chunk(work, len(rows), chunk=_CHUNK_RANKED)
 

@@ -14,10 +14,8 @@ from softcosine.errors import InvalidInputError
 from softcosine.similarity.embeddings.composed_vectors import ComposedVectors
 from softcosine.similarity.embeddings.word_pieces import WordPieces
 
-_TYPES = {
-    "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2",
-    "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1", "U8": "u1",
-}  # fmt: skip
+_TYPES = {f"F{8 * size}": f"<f{size}" for size in (8, 4, 2)} | {"BF16": "<u2", "U8": "u1"}
+_TYPES |= {f"I{8 * size}": f"<i{size}" for size in (8, 4, 2, 1)}
 _VECTORS = ("embeddings", "embedding.weight", "vectors", "weight")
 _FILES = ("model.safetensors", "0_StaticEmbedding/model.safetensors")
 # The files of a table of static vectors on the hub.
@@ -33,7 +31,7 @@ def is_safetensors(magic: bytes) -> bool:
     return (
         len(magic) > 8
         and magic[8:9] == b"{"
-        and int.from_bytes(magic[:8], "little") < (_LONGEST_HEADER)
+        and int.from_bytes(magic[:8], "little") < _LONGEST_HEADER
     )
 
 

@@ -104,10 +104,9 @@ class Subwords:
             return ends, np.empty(0, np.int32)
         text, offsets = pack_strings(spelled)
         rows = np.empty(len(text) * (self._max_n - self._min_n + 1), np.int32)
-        hash_ngrams(
-            np.require(text, requirements=["C", "W"]), offsets, self._min_n, self._max_n,
-            self._n_buckets, self._n_words, rows, ends,
-        )  # fmt: skip
+        text = np.require(text, requirements=["C", "W"])
+        sizes = self._min_n, self._max_n, self._n_buckets, self._n_words
+        hash_ngrams(text, offsets, *sizes, rows, ends)
         return ends, rows[: ends[-1] if len(ends) else 0]
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -78,11 +78,6 @@ class WordPieces:
         not a whole number.
     """
 
-    __slots__ = (
-        "_classes", "_found", "_longest", "_max_characters", "_normalize", "_prefix",
-        "_suffixes", "_table", "_tokenizer", "_tokens", "words",
-    )  # fmt: skip
-
     words: tuple[str, ...]
     kind = "word_pieces"
 
@@ -106,7 +101,7 @@ class WordPieces:
                 f"the tokenizer cuts text by {kind!r}; needed is BertPreTokenizer."
             )
         self._classes = _byte_classes(self._tokenizer["normalizer"] or {})
-        self._table: tuple[StringTable, NDArray[np.int32], int] | None = None
+        self._table: tuple[Any, ...] | None = None
         self._prefix = prefix
         self._max_characters = max_characters
         self._tokens = tuple(checked_words(tokens))
@@ -191,28 +186,25 @@ class WordPieces:
         """Return the tokens of each term: those of term ``i`` at ``indptr[i]:indptr[i + 1]``."""
         words = StringTable(_CLASSES if self._classes is None else self._classes)
         numbers, lengths = words.number([self._cuttable(term) for term in terms])
-        starts = words.starts[: len(words) + 1]
-        table, token_numbers, longest = self._tokens_by_hash()
+        starts, most = words.starts[: len(words) + 1], min(self._max_characters, len(words.arena))
         found = np.empty(starts[-1], np.int32)
         bounds = np.empty(len(starts), np.int64)
-        split_words(
-            words.arena, starts, min(self._max_characters, len(words.arena)), table.slots,
-            table.starts, table.arena, token_numbers, longest, found, bounds,
-        )  # fmt: skip
+        split_words(words.arena, starts, most, *self._tokens_by_hash(), found, bounds)
         of_terms = np.empty(int(np.diff(bounds)[numbers].sum()), np.int32)
         indptr = np.empty(len(terms) + 1, np.int64)
         expand(numbers, running_sum(lengths), bounds, found, of_terms, indptr)
         return indptr, of_terms
 
-    def _tokens_by_hash(self) -> tuple[StringTable, NDArray[np.int32], int]:
-        """Return the tokens as `split_words` takes them: table, numbers, most bytes of one."""
+    def _tokens_by_hash(self) -> tuple[Any, ...]:
+        """Return the tokens as `split_words` takes them: hash table, numbers, most bytes of one."""
         if self._table is None:
             keys = [_utf8(token) for token in self._found]
             keys += [b"\xfe" + _utf8(suffix) for suffix in self._suffixes]
             table = StringTable(_CLASSES)
             table.number(keys)
             numbers = np.array([*self._found.values(), *self._suffixes.values()], np.int32)
-            self._table = table, numbers, max(map(len, keys), default=0)
+            longest = max(map(len, keys), default=0)
+            self._table = table.slots, table.starts, table.arena, numbers, longest
         return self._table
 
     def _cuttable(self, text: str) -> bytes:
@@ -222,10 +214,11 @@ class WordPieces:
         data = _utf8(text)
         if not data.translate(None, _PLAIN):
             return data
-        return _utf8(" ".join([
+        words = (
             word if word.isascii() and word.isprintable() else " ".join(self.split(word))
             for word in _SPACES.split(text)
-        ]))  # fmt: skip
+        )
+        return _utf8(" ".join(words))
 
     def split(self, text: str) -> list[str]:
         """Return the words of a text, normalised; a punctuation mark can be a word."""

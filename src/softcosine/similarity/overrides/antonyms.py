@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
-from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._textio import numbered_lines
-from softcosine.errors import InvalidInputError, MalformedFileError
-from softcosine.storage import checked_path
+from softcosine.errors import InvalidInputError
 
 
 class Antonyms:
@@ -59,18 +56,6 @@ class Antonyms:
         """Return the bundled pairs of English antonyms; read once per process."""
         return _english()
 
-    @classmethod
-    def read(cls, path: str | PathLike[str]) -> Antonyms:
-        """Read a file with one tab-separated pair per line; ``#`` starts a comment line.
-
-        Raises
-        ------
-        MalformedFileError
-            If a line does not have two different words. The message names the line.
-        """
-        path = checked_path(path)
-        return cls(_read_pairs(numbered_lines(path), str(path)))
-
     def __len__(self) -> int:
         """Return the number of pairs."""
         return len(self.pairs)
@@ -102,23 +87,8 @@ class Antonyms:
         )
 
 
-def _read_pairs(lines: Iterable[tuple[int, str]], path: str) -> Iterable[tuple[str, str]]:
-    """Yield the pairs of a tab-separated text, line by line."""
-    for number, line in lines:
-        if line.startswith("#"):
-            continue
-        words = [word.strip() for word in line.split("\t")]
-        if len(words) != 2 or not all(words):
-            raise MalformedFileError(
-                path, f"{line!r} is not two words separated by a tab.", line=number
-            )
-        if words[0].casefold() == words[1].casefold():
-            raise MalformedFileError(path, f"{line!r} is one word twice.", line=number)
-        yield words[0], words[1]
-
-
 @cache
 def _english() -> Antonyms:
-    name = "antonyms_en.txt"
-    text = (files("softcosine.similarity") / "data" / name).read_text(encoding="utf-8")
-    return Antonyms(_read_pairs(enumerate(text.splitlines(), start=1), name))
+    text = (files("softcosine.similarity") / "data" / "antonyms_en.txt").read_text(encoding="utf-8")
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return Antonyms((left, right) for left, right in (line.split("\t") for line in lines))

@@ -150,6 +150,9 @@ class CharacterNgramSimilarity:
     def _settings(self) -> dict[str, Any]:
         return {name: value for name in _SETTINGS if (value := getattr(self, name)) is not None}
 
+    def _scale(self) -> tuple[np.float32, float]:
+        return np.float32(self.threshold), self.exponent
+
     def knows(self, terms: Sequence[str]) -> NDArray[np.bool_]:
         """Whether each term has an n-gram, shape (n_terms,)."""
         lengths = np.fromiter((len(folded(term)) for term in terms), np.int64, len(terms))
@@ -167,11 +170,12 @@ class CharacterNgramSimilarity:
         hashes, values = np.empty(places[-1], np.int64), np.empty(places[-1], np.int32)
         squares = np.empty(len(strings), np.float64)
 
+        lengths = self.min_n, self.max_n
+
         def work(first: int, last: int) -> None:
             write_ngrams(
-                points.codes, points.starts, self.min_n, self.max_n, first, last,
-                places, hashes, values, ends, squares,
-            )  # fmt: skip
+                *points.arrays, *lengths, first, last, places, hashes, values, ends, squares
+            )
 
         for_each_chunk(work, len(strings), chunk=4096)
         empty = points.lengths == 0
@@ -189,11 +193,10 @@ class CharacterNgramSimilarity:
         ngrams = self._ngrams(list(numbers))
         answer = np.empty(n_pairs, np.float32)
 
+        sides, scale = (pairs[:n_pairs], pairs[n_pairs:]), self._scale()
+
         def work(first: int, last: int) -> None:
-            measure_cosines(
-                *ngrams.arrays, pairs[:n_pairs], pairs[n_pairs:],
-                np.float32(self.threshold), self.exponent, first, last, answer,
-            )  # fmt: skip
+            measure_cosines(*ngrams.arrays, *sides, *scale, first, last, answer)
 
         for_each_chunk(work, n_pairs, chunk=65_536)
         same = equal_strings(list(map(folded, left)), list(map(folded, right)))
@@ -262,10 +265,10 @@ class CharacterNgramSimilarity:
         )
         if not self.compounds:
             return found
+        pairs = found.pairs(), self._heads(terms, among)
         return self._order.best(
-            inverted.strings, found.pairs(), self._heads(terms, among), n_terms=len(terms),
-            max_neighbors=max_neighbors,
-        )  # fmt: skip
+            inverted.strings, *pairs, n_terms=len(terms), max_neighbors=max_neighbors
+        )
 
     def _find(
         self, terms: Sequence[str], asked: _Ngrams, inverted: _Inverted, first: int, last: int
@@ -275,12 +278,11 @@ class CharacterNgramSimilarity:
         room = n + (_ROOM if last - first > 1 else 0)
         columns, similarities = np.empty(room, np.int32), np.empty(room, np.float32)
         sums, ends = np.zeros(n), np.zeros(last, np.int64)
+        searched = (*inverted.ngrams.arrays, *inverted.arrays, *self._scale())
         while first < last:
             stop = find_alike(
-                *asked.arrays, *inverted.ngrams.arrays, *inverted.arrays,
-                np.float32(self.threshold), self.exponent, first, last,
-                sums, columns, similarities, ends,
-            )  # fmt: skip
+                *asked.arrays, *searched, first, last, sums, columns, similarities, ends
+            )
             pairs = slice(0, ends[stop - 1])
             found = MatchChunk(
                 first, ends[first:stop].copy(), columns[pairs].copy(), similarities[pairs].copy()
@@ -307,10 +309,7 @@ class CharacterNgramSimilarity:
             np.empty(n_ngrams, np.int32),
             np.empty(n_ngrams, np.int32),
         )
-        invert(
-            ngrams.places, ngrams.ends, ngrams.hashes, ngrams.values, n_buckets - 1,
-            *inverted.arrays,
-        )  # fmt: skip
+        invert(*ngrams.arrays[:4], n_buckets - 1, *inverted.arrays)
         return inverted
 
     def state(self) -> SourceState:

@@ -41,6 +41,11 @@ class CodePoints:
         return len(self.starts) - 1
 
     @property
+    def arrays(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """All arrays, in the order of the kernels' arguments."""
+        return self.codes, self.starts
+
+    @property
     def lengths(self) -> NDArray[np.int64]:
         """Number of code points of each string."""
         return np.diff(self.starts)
@@ -68,6 +73,11 @@ class Scores:
 
     values: NDArray[np.float32]
     lengths: NDArray[np.int64]
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """All arrays, in the order of the kernels' arguments."""
+        return self.lengths, self.values
 
     @classmethod
     def of(cls, strings: CodePoints, k: int, value: Callable[[int, int], float]) -> Scores:
@@ -137,9 +147,7 @@ class NearbyStrings:
         keys = np.empty(key_starts[-1], np.int32)
 
         def work(first: int, last: int) -> None:
-            write_keys(
-                codes.codes, codes.starts, self._n_deletions, k, first, last, key_starts, keys
-            )
+            write_keys(*codes.arrays, self._n_deletions, k, first, last, key_starts, keys)
 
         for_each_chunk(work, len(strings), chunk=_CHUNK)
         used = int(np.count_nonzero(keys >= 0))
@@ -166,16 +174,11 @@ class NearbyStrings:
         seen = np.zeros(len(self), np.int32)
         ends = np.zeros(last, np.int64)
         k = scores.values.shape[1] - 1
-        own = self._codes
+        buckets = self._n_deletions, k, self._n_of_length, self._bucket_starts, self._entries
+        compared = (*asked.arrays, *scores.arrays, *self._codes.arrays, max_found)
         while first < last:
-            stop = propose(
-                asked.codes, asked.starts, self._n_deletions, k, self._n_of_length,
-                self._bucket_starts, self._entries, first, last, seen, columns, ends,
-            )  # fmt: skip
-            n_pairs = measure_found(
-                asked.codes, asked.starts, scores.lengths, scores.values, own.codes, own.starts,
-                max_found, first, stop, columns, ends, kinds, similarities,
-            )  # fmt: skip
+            stop = propose(*asked.arrays, *buckets, first, last, seen, columns, ends)
+            n_pairs = measure_found(*compared, first, stop, columns, ends, kinds, similarities)
             positions = self._positions[columns[:n_pairs]]
             yield MatchChunk(
                 first, ends[first:stop].copy(), positions, similarities[:n_pairs].copy()
@@ -222,10 +225,8 @@ class WordList:
         scores = Scores.of(asked, k, lambda distance, _: k + 1 - distance)
         ends, kinds = np.array([found.shape[0]]), np.empty(found.shape[0], np.uint8)
         values = np.empty(found.shape[0], np.float32)
-        n = measure_found(
-            asked.codes, asked.starts, scores.lengths, scores.values, self._codes.codes,
-            self._codes.starts, found.shape[0], 0, 1, found, ends, kinds, values,
-        )  # fmt: skip
+        compared = (*asked.arrays, *scores.arrays, *self._codes.arrays, len(found))
+        n = measure_found(*compared, 0, 1, found, ends, kinds, values)
         distances = (k + 1 - values[:n]).astype(int).tolist()
         return [*((i, 0) for i in equal), *zip(found[:n].tolist(), distances, strict=True)]
 
@@ -273,10 +274,7 @@ def similarities_of_pairs(
     similarities = np.empty(len(left), np.float32)
 
     def work(first: int, last: int) -> None:
-        measure_pairs(
-            left.codes, left.starts, scores.lengths, scores.values,
-            right.codes, right.starts, first, last, similarities,
-        )  # fmt: skip
+        measure_pairs(*left.arrays, *scores.arrays, *right.arrays, first, last, similarities)
 
     for_each_chunk(work, len(left), chunk=65_536)
     return similarities

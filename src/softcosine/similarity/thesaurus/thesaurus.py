@@ -373,13 +373,12 @@ class ThesaurusSimilarity(PersonsList):
         both = np.flatnonzero((i >= 0) & (j >= 0))
         i, j = i[both], j[both]
         known = np.zeros(len(both), np.float32)
-        table = self._concepts
+        table, scale = self._concepts, (np.float32(self.threshold), self.exponent)
+        columns = table.starts, table.concepts, table.costs, table.weights
 
         def work(start: int, stop: int) -> None:
-            similarities_by_concepts(
-                table.starts, table.concepts, table.costs, table.weights, i[start:stop],
-                j[start:stop], np.float32(self.threshold), self.exponent, known[start:stop],
-            )  # fmt: skip
+            part = slice(start, stop)
+            similarities_by_concepts(*columns, i[part], j[part], *scale, known[part])
 
         for_each_chunk(work, len(both), chunk=65_536)
         known[i == j] = 1.0
@@ -424,20 +423,22 @@ class ThesaurusSimilarity(PersonsList):
         rows = np.ascontiguousarray(asked.rows[block])
         starts = asked.starts[block.start : block.stop + 1]
 
+        ranges = starts, asked.firsts, asked.lasts, asked.costs, asked.weights
+        members = searched.members, searched.costs, rows, searched.rows, places
+        scale = np.float32(self.threshold), self.exponent
+
         def work(first: int, last: int) -> None:
             members_by_concepts(
-                starts, asked.firsts, asked.lasts, asked.costs, asked.weights, searched.members,
-                searched.costs, rows, searched.rows, places, np.float32(self.threshold),
-                self.exponent, first, last, columns, similarities, counts,
-            )  # fmt: skip
+                *ranges, *members, *scale, first, last, columns, similarities, counts
+            )
 
         for_each_chunk(work, len(rows), chunk=_CHUNK_TERMS)
         filled = np.arange(places[-1]) - np.repeat(places[:-1], room) < np.repeat(counts, room)
         also_of, also = searched.other_names(terms, rows)
-        members = np.repeat(np.arange(len(rows)), counts), columns[filled], similarities[filled]
+        pairs = np.repeat(np.arange(len(rows)), counts), columns[filled], similarities[filled]
         others = also_of, also, np.ones(len(also), np.float32)
         return self._order.best(
-            searched.strings, members, others, n_terms=len(terms), max_neighbors=max_neighbors
+            searched.strings, pairs, others, n_terms=len(terms), max_neighbors=max_neighbors
         )
 
     def state(self) -> SourceState:
