@@ -150,7 +150,7 @@ def test_decisions_alone_stand_above_the_default(run, source_file, tmp_path):
     run("index", source_file, "-o", tmp_path / "a.index", "--decisions", pins)
     assert "pinned 0.25" in run("terms", tmp_path / "a.index", "tea", "--origins")
     note = json.loads(run("info", tmp_path / "a.index", "--json"))["note"]
-    assert "2 decisions of a person come before them." in note
+    assert "2 decisions override them." in note
 
 
 def test_an_index_is_not_overwritten_unasked(run, source_file, folder, tmp_path):

@@ -121,7 +121,7 @@ def test_starts_rise_from_zero_to_the_end(starts):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -1.0])
 def test_values_are_finite_and_not_too_small(value):
     check_values("x", np.array([0.0, 1.0]), least=0.0)
-    with pytest.raises(CorruptIndexError, match="no possible one"):
+    with pytest.raises(CorruptIndexError, match="is not finite or too small"):
         check_values("x", np.array([0.0, value]), least=0.0)
 
 

@@ -120,7 +120,7 @@ def test_what_is_written_is_read_back(lines: list[Decision]) -> None:
         ("a only b", 1, "has 1 words after only, where 0 can stand"),
         ('\n\n"tyre = tire', 3, "a quote that is not closed"),
         ('ty"re = tire', 1, "a quote that is not closed, or not at the edge"),
-        ('"" = tire', 1, "'' is decided about; needed is a word"),
+        ('"" = tire', 1, "a decision is about ''; needed is a word"),
         ("tyre = tire 1.5", 1, "'tyre' and 'tire' are given 1.5; needed is a similarity in"),
         ("tyre * tire -1", 1, "'tyre' and 'tire' are given -1.0; needed is a weight in"),
         ("tyre * nan", 1, "'tyre' is given nan; needed is a weight in"),
@@ -137,7 +137,11 @@ def test_what_is_written_is_read_back(lines: list[Decision]) -> None:
         ("a * 0.5\nA * 0.6", 2, "'A' is weighed by 0.6, but 'a' is weighed by 0.5 in line 1"),
         ("a !\nb = A 0.5", 2, "'b' and 'A' are pinned to 0.5, but 'a' is isolated in line 1"),
         ("b = a 0.5\nA !", 2, "'A' is isolated, but 'b' and 'a' are pinned to 0.5 in line 1"),
-        ("a only\na * 0.5", 2, "'a' is weighed by 0.5, but 'a' is left its pinned neighbours"),
+        (
+            "a only\na * 0.5",
+            2,
+            "'a' is weighed by 0.5, but 'a' is restricted to its pinned",
+        ),
     ],
 )
 def test_every_error_names_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
@@ -190,7 +194,7 @@ def test_what_is_no_pair_and_no_number_is_named() -> None:
             Decisions.of(forbidden=pairs)  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="pinned is of type list; pass pairs and numbers"):
         pinned(ToySource({}), [("a", "b", 0.5)])  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="3 is decided about; needed is a word"):
+    with pytest.raises(InvalidInputError, match="a decision is about 3; needed is a word"):
         Decisions.of(isolated=[3])  # type: ignore[list-item]
     toy = ToySource({})
     with pytest.raises(InvalidInputError, match="the decisions are 'a ! b'"):
@@ -201,7 +205,7 @@ def test_what_is_no_pair_and_no_number_is_named() -> None:
         Decision("a", "~", "b")  # type: ignore[arg-type]
     with pytest.raises(InvalidInputError, match="is pinned to no other word"):
         Decision("a", "=")
-    with pytest.raises(InvalidInputError, match="said of 'a' alone"):
+    with pytest.raises(InvalidInputError, match="'only' takes one word, here 'a'"):
         Decision("a", "only", "b")
 
 

@@ -317,8 +317,8 @@ def test_the_entries_that_have_no_effect_are_told_with_the_reason():
     assert reasons == {
         ("hot", "cold"): "kept apart as antonyms",
         ("kubernetes", "k-eight"): "in no document",
-        ("bug", "the"): "nothing but words that are left out",
-        ("see", "fine"): "a decision is against it",
+        ("bug", "the"): "only words that are left out",
+        ("see", "fine"): "overruled by a decision",
     }  # fmt: skip
     assert (use.n_entries, use.n_used, use.n_in_queries) == (11, 7, 2)
     assert use.reasons["kept apart as antonyms"] == 1
@@ -344,14 +344,14 @@ def test_phrases_that_an_index_did_not_learn_and_full_columns_are_told():
     assert use is not None
     assert use.n_used == 0
     assert dict(use.reasons) == {
-        "several words that are no term, as phrases are chosen when an index is made": 3
+        "several words, which are no phrase of this index": 3
     }  # fmt: skip
     vocabulary = sc.Vocabulary(["bug", "defect", "fault", "flaw"])
     full = sc.PairSimilarity(dict.fromkeys(combinations(vocabulary.terms, 2), 0.8))
     S = sc.TermSimilarityMatrix.from_source(full, vocabulary, max_neighbors=1, warn=False)
     use = list_use(S, in_terms(full, TermKeys(vocabulary=vocabulary)))
     assert use is not None
-    assert dict(use.reasons) == {"too many neighbours": 4}
+    assert dict(use.reasons) == {"full of closer neighbours": 4}
 
 
 def test_what_is_told_of_a_list_is_bounded_and_grows_with_the_index(tmp_path):

@@ -47,7 +47,7 @@ def test_the_strongest_counts() -> None:
     source = strongest(GLOVE, SYNONYMS)
     assert told(source, "a", "b") == "synonyms 0.75 (glove 0.50)"
     assert told(source, "a", "c") == "glove 0.25"
-    assert told(source, "b", "c") == "nobody"
+    assert told(source, "b", "c") == "no source"
     assert told(strongest(SYNONYMS, SYNONYMS), "a", "b") == "synonyms 0.75, synonyms 0.75"
 
 

@@ -178,7 +178,7 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         ({"combine": "best"}, "combine is 'best'"),
         ({"combine": ["first"]}, r"combine is \['first'\]"),
         ({"guard": "false"}, "guard is 'false'; it must be True or False"),
-        ({"sources": [], "overrides": Decisions.of(isolated=["car"])}, "S = I, whatever"),
+        ({"sources": [], "overrides": Decisions.of(isolated=["car"])}, r"there are none \(S = I\)"),
         ({"order": "best"}, "order is 'best'"),
         ({"scaling": "best"}, "scaling is 'best'; it must be one of auto, none"),
         ({"strategy": "rows", "scaling": "definite"}, "makes S asymmetric"),
@@ -186,7 +186,10 @@ def test_other_packages_add_kinds_of_sources(monkeypatch):
         ({"exponent": float("nan")}, "exponent is nan"),
         ({"max_neighbors": -1}, "max_neighbors is -1"),
         ({"min_similarity": 2}, "min_similarity is 2"),
-        ({"sources": ["edit-distance"], "exponent": 2}, "threshold and exponent are of vectors"),
+        (
+            {"sources": ["edit-distance"], "exponent": 2},
+            "exponent are for named sources of vectors",
+        ),
         ({"overrides": ["car ! cat"]}, "overrides"),
     ],
 )

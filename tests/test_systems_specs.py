@@ -86,7 +86,10 @@ def test_paths_may_hold_what_joins_names(tmp_path, monkeypatch):
         ("soft:plain=maybe", "plain of 'soft' is 'maybe'; it must be true or false"),
         ("soft:stemmer=klingon", "stemmer is 'klingon'"),
         ("soft:sources=wordnt", "the source 'wordnt' is not understood"),
-        ("soft:sources=edit-distance,exponent=2", "threshold and exponent are of vectors"),
+        (
+            "soft:sources=edit-distance,exponent=2",
+            "exponent are for named sources of vectors",
+        ),
         ("soft:sources=english,plain=true", "source, sources and plain of 'soft' exclude"),
         ("soft:match=fields", "match of 'soft' is 'fields', and no fields are given"),
         ("soft:fields=title:x", "fields of 'soft' is 'title:x'; it must be names with their"),

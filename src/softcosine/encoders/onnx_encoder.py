@@ -79,7 +79,7 @@ class OnnxEncoder:
         if unknown := inputs - set(_CONSTANT_INPUTS):
             raise MalformedFileError(files.model, f"the model has unknown inputs {unknown}.")
         self._constants = {name: _CONSTANT_INPUTS[name] for name in sorted(inputs)}
-        whole = [one.name for one in self._session.get_outputs() if one.name == _WHOLE]
+        whole = [tensor.name for tensor in self._session.get_outputs() if tensor.name == _WHOLE]
         if files.dense and not whole:
             raise MalformedFileError(
                 files.model,
@@ -115,8 +115,10 @@ class OnnxEncoder:
         """
         if len(self.languages or ()) < 2:
             return False
-        own, none = (len(self._tokenizer.encode(one)[0]) for one in (_without_surrogates(text), ""))
-        return len("".join(text.split()).encode("utf-8", "replace")) >= _KNOWN * (own - none)
+        whole, empty = (
+            len(self._tokenizer.encode(part)[0]) for part in (_without_surrogates(text), "")
+        )
+        return len("".join(text.split()).encode("utf-8", "replace")) >= _KNOWN * (whole - empty)
 
     def encode(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return the vectors of some texts, (n_texts, dimensions)."""

@@ -15,8 +15,18 @@ from softcosine.storage import checked_path
 _MODELS = ("model.onnx", "onnx/model.onnx")
 _TOKENIZERS = ("unigram.npz", "tokenizer.json")  # the first loads faster, see `Unigram`
 # The files of an encoder on the hub. Large weights are in a file beside the model.
-_SETTINGS = ("tokenizer.json", "modules.json", "*config*.json", "README.md")
-HUB_FILES = (*_MODELS, *(f"{model}_data" for model in _MODELS), *_SETTINGS)
+HUB_FILES = (
+    *_MODELS,
+    *(f"{model}_data" for model in _MODELS),
+    "tokenizer.json",
+    "config.json",
+    "modules.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+    "1_Pooling/config.json",
+    "2_Dense/config.json",
+    "README.md",
+)
 _MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 
@@ -137,7 +147,9 @@ def _prompts(path: Path) -> Prompts:
     if "prompts" not in (config := _json(file)):
         config = _json(file := path / "config_sentence_transformers.json")
     prompts, default = config.get("prompts") or {}, config.get("default_prompt_name")
-    if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
+    if not isinstance(prompts, dict) or not all(
+        isinstance(prompt, str) for prompt in prompts.values()
+    ):
         raise MalformedFileError(file, f"prompts is {prompts!r:.80}; needed are texts by name.")
     if default is not None and default not in prompts:
         raise MalformedFileError(

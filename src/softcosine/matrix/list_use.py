@@ -20,16 +20,16 @@ _MAX_UNUSED = 100
 _NAMED = 5  # entries named in a sentence
 
 _ABSENT = "in no document"
-_STOP_WORDS = "nothing but words that are left out"
-_SEVERAL = "several words that are no term, as phrases are chosen when an index is made"
-_JOINED = "another source comes before it"
-_LEAST = "below the least similarity"
-_FULL = "too many neighbours"
+_STOP_WORDS = "only words that are left out"
+_SEVERAL = "several words, which are no phrase of this index"
+_JOINED = "another source takes precedence"
+_LEAST = "below the minimum similarity"
+_FULL = "full of closer neighbours"
 _OVERRULED = {
     "antonyms": "kept apart as antonyms",
-    "digits": "words with digits are like no other",
-    "forbidden": "a decision is against it",
-    "isolated": "a decision is against it",
+    "digits": "words with digits have no neighbours",
+    "forbidden": "overruled by a decision",
+    "isolated": "overruled by a decision",
 }
 
 

@@ -94,7 +94,7 @@ def check_values(name: str, values: NDArray[np.floating[Any]], *, least: float =
     if values.shape[0]:
         lowest, highest = float(values.min()), float(values.max())
         if not (np.isfinite(lowest) and np.isfinite(highest) and lowest >= least):
-            raise _damaged(f"a value in {name} is no possible one")
+            raise _damaged(f"a value in {name} is not finite or too small")
 
 
 def _damaged(what: str) -> CorruptIndexError:

@@ -161,39 +161,40 @@ class SimilarityRecipe:
             object.__setattr__(self, name, plain_number(getattr(self, name)))  # it becomes JSON
         if self.plain and self.overrides is not None:
             raise InvalidInputError(
-                "without sources S = I, whatever the overrides; name a source, or leave them out."
+                "overrides change the similarities of sources, and there are none (S = I); name a "
+                "source, or leave the overrides out."
             )
         self._check_sources()
 
     def _check_sources(self) -> None:
         """Validate the sources before anything is read."""
         given = self.sources or ()
-        for one in given:
-            if not isinstance(one, str):
-                checked_source(one)
+        for source in given:
+            if not isinstance(source, str):
+                checked_source(source)
         check_choice("combine", self.combine, JOINS)
         kinds = [kind_named(name) for name in self.names]
         shown = ", ".join(self.names) or "the default sources"
         of_cosines = (self.threshold, self.exponent) != (None, None)
         if of_cosines and given and not any(kind.of_cosines for kind in kinds):
             raise InvalidInputError(
-                f"threshold and exponent are of vectors that are named, and none of {shown} has "
-                "any; leave them out, or set the least similarity."
+                f"threshold and exponent are for named sources of vectors, and none of {shown} is "
+                "one; leave them out, or set min_similarity."
             )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The sources given by name."""
-        return tuple(one for one in self.sources or () if isinstance(one, str))
+        return tuple(source for source in self.sources or () if isinstance(source, str))
 
     @property
     def adds_default(self) -> bool:
         """Whether the default source is joined too: all sources are lists, none ``only:FILE``."""
         return bool(self.sources) and all(
-            isinstance(one, str)
-            and not one.startswith(ONLY)
-            and kind_and_place(one)[0] in (*_LISTS, "thesaurus")
-            for one in self.sources or ()
+            isinstance(source, str)
+            and not source.startswith(ONLY)
+            and kind_and_place(source)[0] in (*_LISTS, "thesaurus")
+            for source in self.sources or ()
         )
 
     @property
@@ -204,7 +205,8 @@ class SimilarityRecipe:
     @property
     def outside(self) -> tuple[str, ...]:
         """The sources that are files, models or objects, which others may not have."""
-        return tuple(source_name(one) for one in self.sources or () if not needs_nothing(one))
+        given = self.sources or ()
+        return tuple(source_name(source) for source in given if not needs_nothing(source))
 
     def absolute(self) -> Self:
         """Return the recipe with absolute paths of its files."""
@@ -242,17 +244,17 @@ class SimilarityRecipe:
 
     def phrases(self) -> tuple[str, ...]:
         """Return the words of lists and overrides; the analyzer takes phrases from them."""
-        found: list[str] = []
-        for one in self.sources or ():
-            if not isinstance(one, str):
-                found += phrases_in(one)
+        words: list[str] = []
+        for source in self.sources or ():
+            if not isinstance(source, str):
+                words += phrases_in(source)
                 continue
-            kind, place = kind_and_place(one)
+            kind, place = kind_and_place(source)
             if kind in _LISTS:
-                found += phrases_in(ThesaurusSimilarity.load(place, pinned=_LISTS[kind]))
+                words += phrases_in(ThesaurusSimilarity.load(place, pinned=_LISTS[kind]))
         if self.overrides is not None:
-            found += [word for pair in self.overrides.pins() for word in pair]
-        return tuple(found)
+            words += [word for pair in self.overrides.pins() for word in pair]
+        return tuple(words)
 
     def joined(
         self,
@@ -379,10 +381,7 @@ class SimilarityRecipe:
         notes = [note]
         if self.overrides is not None:
             n = len(self.overrides)
-            comes = (
-                "One decision of a person comes" if n == 1 else f"{n} decisions of a person come"
-            )
-            notes.append(f"{comes} before them.")
+            notes.append(f"{n} {'decision overrides' if n == 1 else 'decisions override'} them.")
         return BuiltSimilarity(S, source, " ".join(notes))
 
     def to_dict(self) -> dict[str, Any]:
@@ -393,13 +392,13 @@ class SimilarityRecipe:
         InvalidInputError
             If a source is an object and not a name.
         """
-        for one in self.sources or ():
-            if not isinstance(one, str):
+        for source in self.sources or ():
+            if not isinstance(source, str):
                 raise InvalidInputError(
-                    f"{source_name(one)} is a source without a name, which a file cannot hold; "
+                    f"{source_name(source)} is a source without a name, which a file cannot hold; "
                     "give sources by name, or keep the matrix that the recipe builds."
                 )
-        values: dict[str, Any] = {one.name: getattr(self, one.name) for one in fields(self)}
+        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.sources is not None:
             values["sources"] = list(self.sources)
         if self.overrides is not None:
@@ -433,7 +432,7 @@ class SimilarityRecipe:
                     f'the recipe has the setting {name!r} of earlier releases; delete "{name}" '
                     f"from the recipe: {advice}."
                 )
-        known = [one.name for one in fields(cls)]
+        known = [field.name for field in fields(cls)]
         if unknown := [name for name in values if name not in known]:
             raise InvalidInputError(
                 f"a recipe has no setting {unknown[0]!r}; it has {', '.join(known)}."

@@ -65,8 +65,8 @@ def read_matrix_state(
         check_array("matrix/scales", scales, ("float32",), n)
         if not ((scales > 0) & (scales <= 1)).all():
             raise CorruptIndexError(
-                f"there are impossible scales among those of the {n} terms of S: a file has "
-                "changed since it was written. `softcosine admin check` tells which."
+                f"a scale of the {n} terms of S is not in (0, 1]: a file has changed since it was "
+                "written. `softcosine admin check` tells which."
             )
     return entries, vocabulary, words, scales
 

@@ -49,7 +49,7 @@ _SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SimilarityChange:
     """A pair of terms with different similarities; 0 if a matrix has no entry."""
 
     left: str
@@ -80,7 +80,7 @@ class MatrixDifference:
 
     added_terms: tuple[str, ...]
     removed_terms: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[SimilarityChange, ...]
     n_equal: int
 
     def counts(self) -> dict[str, int]:
@@ -139,7 +139,7 @@ def difference(
         added_terms=tuple(term for term in terms if term not in before.vocabulary),
         removed_terms=tuple(term for term in terms if term not in after.vocabulary),
         changes=tuple(
-            Change(terms.term(pair // len(terms)), terms.term(pair % len(terms)), *values)
+            SimilarityChange(terms.term(pair // len(terms)), terms.term(pair % len(terms)), *values)
             for pair, *values in zip(
                 pairs[differing].tolist(), *held[:, differing].tolist(), strict=True
             )

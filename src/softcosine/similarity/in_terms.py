@@ -295,18 +295,18 @@ def own_synonyms(
     Each with its similarity by the source and its word as written. Lists of more than `MAX_PAIRS`
     are left out.
     """
-    lists = (one for one in lists_in(source) if one.pinned)
-    pairs = [pair for one in lists for pair in one.written_pairs(MAX_PAIRS) or ()]
+    lists = (written for written in lists_in(source) if written.pinned)
+    pairs = [pair for written in lists for pair in written.written_pairs(MAX_PAIRS) or ()]
     left, right = ([a for a, _ in pairs], [b for _, b in pairs])
     terms = {word: keys.of_entry(word) for word in (*left, *right)}
     values = similarities_by(source, left, right) * are_pinned(source, left, right) if pairs else ()
-    own: dict[str, dict[str, tuple[float, str]]] = {}
+    similar: dict[str, dict[str, tuple[float, str]]] = {}
     for a, b, value in zip(left, right, map(float, values), strict=True):
         for term, beside, other in ((terms[a], terms[b], b), (terms[b], terms[a], a)):
             if value and term != beside:
-                row = own.setdefault(term, {})
+                row = similar.setdefault(term, {})
                 row[beside] = max(row.get(beside, (0.0, "")), (value, other))
-    return own
+    return similar
 
 
 def phrases_in(source: TermSimilaritySource | None) -> tuple[str, ...]:
@@ -315,4 +315,4 @@ def phrases_in(source: TermSimilaritySource | None) -> tuple[str, ...]:
     Lists that are not pinned are left out: they are long and not written for one index.
     """
     lists = () if source is None else lists_in(source)
-    return tuple(word for one in lists if one.pinned for word in one.words)
+    return tuple(word for written in lists if written.pinned for word in written.words)

@@ -71,7 +71,7 @@ class Origin:
         said = list(self._voices())
         shown = [voice for voice, counts in said if counts]
         others = [voice for voice, counts in said if not counts]
-        line = ", ".join([*shown, *self.notes()]) or "nobody"
+        line = ", ".join([*shown, *self.notes()]) or "no source"
         return f"{line} ({', '.join(others)})" if others else line
 
     def _voices(self) -> Iterator[tuple[str, bool]]:
@@ -157,8 +157,8 @@ def _names(source: TermSimilaritySource) -> dict[int, str]:
 
     def collect(part: TermSimilaritySource) -> None:
         parts = _parts(part)
-        for one in parts:
-            collect(one)
+        for inner in parts:
+            collect(inner)
         if not parts and id(part) not in leaves:
             leaves[id(part)] = name_of(part)
 

@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 
 from softcosine._progress import Progress
 from softcosine._threads import takes_threads
-from softcosine._validation import check_choice, check_number
+from softcosine._validation import check_choice, check_number, check_type
 from softcosine.errors import InvalidInputError
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
-from softcosine.similarity.cooccurrence.counts import check_corpus, frequent
+from softcosine.similarity.cooccurrence.counts import frequent
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.source import check_scale
 
@@ -202,7 +202,7 @@ class RegressionSimilarity(LearnedPairs):
         check_number("penalty", penalty, above=0)
         check_choice("precision", precision, _PRECISIONS)
         check_scale(threshold=threshold, exponent=exponent, max_neighbors=max_neighbors)
-        check_corpus(corpus)
+        check_type("the corpus", corpus, AnalyzedTexts, "call fit(softcosine.analyze(texts))")
         holds = corpus.counts().astype(bool)
         kept = frequent(
             holds.sum(axis=0), corpus.vocabulary, min_count=min_count, max_terms=max_terms

@@ -15,12 +15,12 @@ from scipy.sparse import coo_array, csr_array
 from softcosine._progress import Progress
 from softcosine._textio import comma_cells, numbered_lines, tab_cells
 from softcosine._threads import takes_threads
-from softcosine._validation import check_choice, check_number
+from softcosine._validation import check_choice, check_number, check_type
 from softcosine.errors import InvalidInputError, MalformedFileError
 from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.lab.snos.learning import snos
 from softcosine.lab.snos.scaling import Lambdas
-from softcosine.similarity.cooccurrence.counts import check_corpus, frequent
+from softcosine.similarity.cooccurrence.counts import frequent
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.source import check_scale
 from softcosine.storage import checked_path
@@ -254,7 +254,7 @@ class SnosSimilarity(LearnedPairs):
         InvalidInputError
             If a setting is out of range, or the iteration diverges.
         """
-        check_corpus(corpus)
+        check_type("the corpus", corpus, AnalyzedTexts, "call fit(softcosine.analyze(texts))")
         counts = corpus.counts()
         frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
         kept = frequent(frequencies, corpus.vocabulary, min_count=min_count, max_terms=max_terms)

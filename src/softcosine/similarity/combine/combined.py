@@ -30,7 +30,7 @@ from softcosine.similarity.source import (
 
 
 @dataclass(frozen=True, slots=True)
-class _Searched:
+class _KnownStrings:
     """A searched sequence: which sources know each string, and subsets of it."""
 
     strings: Sequence[str]
@@ -67,7 +67,7 @@ class FirstSimilarity(SourceOfSources):
         super().__init__(sources)
         if len(self.sources) > 32:
             raise InvalidInputError(f"there are {len(self.sources)} sources; at most 32 can be.")
-        self._searched = LastTuple[_Searched]()
+        self._searched = LastTuple[_KnownStrings]()
 
     def similarities(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of the pairs ``(left[i], right[i])`` by the first source that knows both."""
@@ -103,7 +103,7 @@ class FirstSimilarity(SourceOfSources):
         """Return the most similar strings of `among` of every term."""
         check_limit(max_neighbors)
         knowing = self._knowing(terms)
-        searched = self._searched.get(among, lambda: _Searched(among, self._knowing(among)))
+        searched = self._searched.get(among, lambda: _KnownStrings(among, self._knowing(among)))
         pairs: list[Pairs] = [NO_PAIRS]
         for number, source in enumerate(self.sources):
             # If earlier sources know the term, only strings that none of them knows remain.

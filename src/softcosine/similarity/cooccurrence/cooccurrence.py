@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._progress import Progress
-from softcosine._validation import check_number, check_whole
-from softcosine.similarity.cooccurrence.counts import check_corpus, cooccurrences, frequent
+from softcosine._validation import check_number, check_type, check_whole
+from softcosine.similarity.cooccurrence.counts import cooccurrences, frequent
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.embeddings.compared_vectors import ComparedVectors
 from softcosine.similarity.embeddings.word_vectors import WordVectors
@@ -159,7 +159,7 @@ class CooccurrenceSimilarity(ComparedVectors):
         -----
         20 Newsgroups (2.8 million tokens, 30,000 terms used) takes some seconds.
         """
-        check_corpus(corpus)
+        check_type("the corpus", corpus, AnalyzedTexts, "call fit(softcosine.analyze(texts))")
         check_whole("dimensions", dimensions)
         check_whole("window", window)
         check_number("shift", shift, least=1)

@@ -9,19 +9,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from softcosine._validation import check_whole
-from softcosine.errors import InvalidInputError
 from softcosine.text.corpus import AnalyzedTexts
 from softcosine.text.vocabulary import Vocabulary
 
 _TOKENS = 1 << 22  # counted at once
-
-
-def check_corpus(corpus: object) -> None:
-    """Raise InvalidInputError if a corpus is not analysed."""
-    if not isinstance(corpus, AnalyzedTexts):
-        raise InvalidInputError(
-            f"the corpus is of type {type(corpus).__name__}; call fit(softcosine.analyze(texts))."
-        )
 
 
 def frequent(

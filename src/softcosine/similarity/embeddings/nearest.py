@@ -52,7 +52,7 @@ class UnitVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
+class _NearestLists:
     """Lists of candidates for the nearest vectors, one per row.
 
     Attributes
@@ -71,7 +71,7 @@ class _Candidates:
     bounds: NDArray[np.float32]
 
     @classmethod
-    def none(cls, n_rows: int, k: int, floor: np.float32) -> _Candidates:
+    def none(cls, n_rows: int, k: int, floor: np.float32) -> _NearestLists:
         """Return empty lists."""
         shape = (n_rows, _capacity(k))
         return cls(
@@ -202,8 +202,8 @@ class Nearest:
         for start in range(0, n, step):
             yield found.answer(order[start : start + step])
 
-    def _none(self, n_rows: int, k: int) -> _Candidates:
-        return _Candidates.none(n_rows, k, self._threshold - self._margin)
+    def _none(self, n_rows: int, k: int) -> _NearestLists:
+        return _NearestLists.none(n_rows, k, self._threshold - self._margin)
 
     def _keep(
         self,
@@ -211,7 +211,7 @@ class Nearest:
         block: NDArray[np.float32],
         place: tuple[int, int],
         rows: UnitVectors,
-        found: _Candidates,
+        found: _NearestLists,
         k: int,
         *,
         by_column_from: int | None = None,
@@ -234,7 +234,7 @@ class Nearest:
         n = block.shape[by_column] - first
         workers.for_each_chunk(work, n, chunk=_CHUNK_COLUMNS if by_column else _CHUNK_ROWS)
 
-    def _rank(self, workers: Workers, rows: UnitVectors, found: _Candidates, k: int) -> None:
+    def _rank(self, workers: Workers, rows: UnitVectors, found: _NearestLists, k: int) -> None:
         vectors = (*rows.arrays[:2], *self._vectors.arrays[:2])
         limits = k, self._threshold, self._exponent, self._margin
 

@@ -137,7 +137,7 @@ def _kept(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stream:
+class _VectorFile:
     """The decompressed bytes of a file, in blocks."""
 
     file: BinaryIO
@@ -151,7 +151,7 @@ class _Stream:
 
 
 @contextmanager
-def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
+def _opened(path: Path, progress: Progress | None) -> Iterator[_VectorFile]:
     """Open a file for reading, decompressed if necessary."""
     total = path.stat().st_size
     with path.open("rb") as raw:
@@ -162,12 +162,12 @@ def _opened(path: Path, progress: Progress | None) -> Iterator[_Stream]:
                 progress(raw.tell(), total)
 
         try:
-            yield _Stream(file, report)
+            yield _VectorFile(file, report)
         except DAMAGED as error:
             raise InvalidInputError(f"the compressed file is damaged: {error}") from error
 
 
-def _read_stream(path: Path, stream: _Stream, keep: frozenset[str] | None) -> WordVectors:
+def _read_stream(path: Path, stream: _VectorFile, keep: frozenset[str] | None) -> WordVectors:
     """Read word2vec's or GloVe's format."""
     sample = stream.file.read(_SAMPLE).removeprefix(codecs.BOM_UTF8)
     header = _HEADER.match(sample)

@@ -64,13 +64,14 @@ def read_decisions(path: str | PathLike[str]) -> Decisions:
             if decision is not None:
                 lines.append(decision)
                 numbers.append(number)
-    found = find_contradiction(lines)
-    if found is not None:
+    contradiction = find_contradiction(lines)
+    if contradiction is not None:
+        earlier, later, problem = contradiction
         raise MalformedFileError(
             path,
-            f"{found.problem}, but {lines[found.earlier].told} in line "
-            f"{numbers[found.earlier]}; take one of the two lines out.",
-            line=numbers[found.later],
+            f"{problem}, but {lines[earlier].told} in line {numbers[earlier]}; take one of the two "
+            "lines out.",
+            line=numbers[later],
         )
     return Decisions(tuple(lines))
 
@@ -86,7 +87,7 @@ def decisions_of_lines(lines: Sequence[str]) -> Decisions:
     if not isinstance(lines, list | tuple) or not all(isinstance(line, str) for line in lines):
         raise InvalidInputError(f"the overrides are {lines!r:.80}; needed is a list of lines.")
     decisions = [_decision(_tokens(line)) for line in lines]
-    return Decisions(tuple(one for one in decisions if one is not None))
+    return Decisions(tuple(decision for decision in decisions if decision is not None))
 
 
 def _tokens(line: str) -> list[tuple[str, bool]]:
@@ -96,19 +97,19 @@ def _tokens(line: str) -> list[tuple[str, bool]]:
     while position < len(line) and not line[position:].isspace():
         if line[position:].lstrip().startswith("#"):
             break
-        found = _TOKEN.match(line, position)
-        if found is None:
+        token = _TOKEN.match(line, position)
+        if token is None:
             raise InvalidInputError(
                 f"{shortened(line.strip())} has a quote that is not closed, or not at the edge of "
                 f'a word; write \\" for a quote within quotes. {_NEEDED}'
             )
-        quoted, plain = found.groups()
+        quoted, plain = token.groups()
         if plain is not None:
             tokens.append((plain, False))
         else:
-            unescaped = re.sub(r"\\(.)", lambda one: _ESCAPED.get(one[1], one[1]), quoted)
+            unescaped = re.sub(r"\\(.)", lambda match: _ESCAPED.get(match[1], match[1]), quoted)
             tokens.append((unescaped, True))
-        position = found.end()
+        position = token.end()
     return tokens
 
 

@@ -52,11 +52,13 @@ class Decision:
         check_choice("the sign", self.sign, ("=", "!", "*", "only"))
         for word in (self.word, self.other):
             if word is not None and not (isinstance(word, str) and word):
-                raise InvalidInputError(f"{word!r} is decided about; needed is a word.")
+                raise InvalidInputError(f"a decision is about {word!r}; needed is a word.")
         if self.other is None and self.sign == "=":
             raise InvalidInputError(f"{self.word!r} is pinned to no other word; give two.")
         if self.other is not None and self.sign == "only":
-            raise InvalidInputError(f"'only' is said of {self.word!r} alone; pin pairs with '='.")
+            raise InvalidInputError(
+                f"'only' takes one word, here {self.word!r}; pin pairs with '='."
+            )
         if self.other is not None and self.word.casefold() == self.other.casefold():
             raise InvalidInputError(
                 f"{self.word!r} and {self.other!r} are one word; a pair is of two different ones."
@@ -103,7 +105,7 @@ class Decision:
             "=": f"pinned to {self.value:g}",
             "!": "isolated" if self.other is None else "forbidden",
             "*": f"weighed by {self.value:g}",
-            "only": "left its pinned neighbours only",
+            "only": "restricted to its pinned neighbours",
         }[self.sign]
         return f"{self._subject} {verb} {what}"
 
@@ -171,11 +173,10 @@ class Decisions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lines", tuple(self.lines))
-        found = find_contradiction(self.lines)
-        if found is not None:
-            raise InvalidInputError(
-                f"{found.problem}, but {self.lines[found.earlier].told}; decide for one."
-            )
+        contradiction = find_contradiction(self.lines)
+        if contradiction is not None:
+            earlier = self.lines[contradiction.earlier]
+            raise InvalidInputError(f"{contradiction.problem}, but {earlier.told}; decide for one.")
 
     @classmethod
     def of(

@@ -119,7 +119,7 @@ class DecisionTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class DecidedStrings:
     """A searched sequence, grouped by the words with decisions.
 
     Attributes
@@ -145,7 +145,9 @@ class Searched:
     starts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, table: DecisionTable, strings: Sequence[str], words: NDArray[np.int64]) -> Searched:
+    def of(
+        cls, table: DecisionTable, strings: Sequence[str], words: NDArray[np.int64]
+    ) -> DecidedStrings:
         """Prepare strings whose numbers are `words`."""
         positions = np.flatnonzero(table.weights[words] > 0.0)
         free = strings
@@ -222,7 +224,7 @@ class DecidedSimilarity(SourceOfOne):
         self.decisions = decisions
         self._table = DecisionTable.of(decisions)
         self._keys: TermKeys | None = None
-        self._searched = LastTuple[Searched]()
+        self._searched = LastTuple[DecidedStrings]()
 
     def in_terms(self, keys: TermKeys) -> DecidedSimilarity:
         """Return the source with its decisions, and all lists inside, extended to terms.
@@ -272,13 +274,13 @@ class DecidedSimilarity(SourceOfOne):
 
     def forbidden(self, word: str) -> set[str]:
         """Return the casefolded words that are forbidden as neighbours of a word."""
-        own, found = self._names(word), set()
+        names, forbidden = self._names(word), set()
         for line in self.decisions:
             if line.other is not None and line.verdict == ("pinned", 0.0):
-                for one, other in ((line.word, line.other), (line.other, line.word)):
-                    if not own.isdisjoint(self._names(one)):
-                        found.add(other.casefold())
-        return found
+                for left, right in ((line.word, line.other), (line.other, line.word)):
+                    if not names.isdisjoint(self._names(left)):
+                        forbidden.add(right.casefold())
+        return forbidden
 
     def _names(self, word: str) -> set[str]:
         return {word.casefold(), *(() if self._keys is None else self._keys.names(word))}
@@ -340,7 +342,7 @@ class DecidedSimilarity(SourceOfOne):
             return Neighbors.none(len(terms))
         words = self._find(terms)
         searched = self._searched.get(
-            among, lambda: Searched.of(self._table, among, self._find(among))
+            among, lambda: DecidedStrings.of(self._table, among, self._find(among))
         )
         free = self._table.weights[words] > 0.0
         # A term can lose at most as many neighbours as it has decided pairs.
@@ -363,7 +365,7 @@ class DecidedSimilarity(SourceOfOne):
         self,
         terms: Sequence[str],
         words: NDArray[np.int64],
-        searched: Searched,
+        searched: DecidedStrings,
         max_neighbors: int,
         limit: int,
     ) -> Settled:

@@ -39,7 +39,7 @@ _BLOCK_PLACES = 1 << 22  # unsorted neighbours per block
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class ConceptMembers:
     """Known strings of a searched sequence, grouped by concept.
 
     Attributes
@@ -70,7 +70,7 @@ class Searched:
     span: float
 
     @classmethod
-    def of(cls, table: Concepts, strings: Sequence[str], rows: NDArray[np.int32]) -> Searched:
+    def of(cls, table: Concepts, strings: Sequence[str], rows: NDArray[np.int32]) -> ConceptMembers:
         """Group strings by the concepts of their words."""
         by_row = np.argsort(rows, kind="stable")
         by_row = by_row[np.count_nonzero(rows < 0) :]
@@ -106,7 +106,7 @@ class Searched:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ConceptRanges:
     """Known query terms, and the members of their concepts within the threshold.
 
     Attributes
@@ -124,7 +124,7 @@ class Asked:
         Upper bound of the neighbours of each term.
     """
 
-    searched: Searched
+    searched: ConceptMembers
     rows: NDArray[np.int32]
     starts: NDArray[np.int64]
     firsts: NDArray[np.int64]
@@ -135,8 +135,8 @@ class Asked:
 
     @classmethod
     def of(
-        cls, table: Concepts, rows: NDArray[np.int32], searched: Searched, threshold: float
-    ) -> Asked:
+        cls, table: Concepts, rows: NDArray[np.int32], searched: ConceptMembers, threshold: float
+    ) -> ConceptRanges:
         """Return the ranges to scan for terms with the given words."""
         of, entries = slices(table.starts, rows)
         concepts, costs = table.concepts[entries], table.costs[entries]
@@ -217,7 +217,7 @@ class ThesaurusSimilarity(PersonsList):
         self.pinned = bool(pinned)
         self._numbers: dict[str, int] | None = None
         self._order = StringOrder()
-        self._searched = LastTuple[Searched]()
+        self._searched = LastTuple[ConceptMembers]()
 
     @property
     def _concepts(self) -> Concepts:
@@ -401,9 +401,9 @@ class ThesaurusSimilarity(PersonsList):
         if len(known) == 0 or len(among) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
         searched = self._searched.get(
-            among, lambda: Searched.of(self._concepts, among, rows_of(self._found, among))
+            among, lambda: ConceptMembers.of(self._concepts, among, rows_of(self._found, among))
         )
-        asked = Asked.of(self._concepts, rows[known], searched, self.threshold)
+        asked = ConceptRanges.of(self._concepts, rows[known], searched, self.threshold)
         found = [
             self._of_block([terms[i] for i in known[block].tolist()], asked, block, max_neighbors)
             for block in asked.blocks()
@@ -411,7 +411,7 @@ class ThesaurusSimilarity(PersonsList):
         return Neighbors.concatenated(found).of_some(known, len(terms))
 
     def _of_block(
-        self, terms: Sequence[str], asked: Asked, block: slice, max_neighbors: int
+        self, terms: Sequence[str], asked: ConceptRanges, block: slice, max_neighbors: int
     ) -> Neighbors:
         """Neighbours of some of the known terms."""
         searched = asked.searched
