@@ -385,7 +385,21 @@ def test_the_package_that_minilm_lacks_is_named(
 def test_damaged_weights_are_refused(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime")
     pytest.importorskip("tokenizers")
-    with pytest.raises(MalformedFileError, match="the model cannot be loaded: "):
+    with pytest.raises(MalformedFileError, match=r"the (model|tokenizer) cannot be loaded: "):
+        load_encoder(onnx_folder(tmp_path))
+
+
+@pytest.mark.parametrize("bug", [TypeError, ValueError, RuntimeError])
+def test_a_bug_of_the_library_is_not_taken_for_a_damaged_model(
+    bug: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("onnxruntime")
+
+    def failing(path: Path, max_tokens: int | None) -> None:
+        raise bug("ours")
+
+    monkeypatch.setattr("softcosine.encoders.onnx_encoder.tokenizer_of", failing)
+    with pytest.raises(bug, match=r"^ours$"):
         load_encoder(onnx_folder(tmp_path))
 
 

@@ -74,8 +74,8 @@ def test_s_is_what_the_parts_make_by_hand():
     )  # fmt: skip
     assert made.S.similarity("tire", "tyre") == 0.0 < by_hand.similarity("tire", "tyre")
     assert made.note == (
-        "Similarities come from PairSimilarity, edit-distance, joined by strongest. One decision "
-        "of a person comes before them."
+        "Similarities come from PairSimilarity, edit-distance, joined by strongest. 1 decision "
+        "overrides them."
     )
     without = SimilarityRecipe(sources=[PAIRS, "edit-distance"], max_neighbors=3,
                                min_similarity=0.1).build(WORDS)  # fmt: skip

@@ -431,6 +431,8 @@ def test_a_kind_without_a_constructor_by_name_is_no_name_of_a_source() -> None:
 def test_unknown_kinds_and_the_librarys_own_names_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="no such kind is known here"):
         source_from_state(SourceState("tests.never registered"))
+    with pytest.raises(InvalidInputError, match="no such kind is known here"):
+        source_from_state(SourceState("documents"))
     with pytest.raises(InvalidInputError, match="the library's own"):
         register_source("noisy_or", SourceKind(SavedLetters))
 

@@ -72,7 +72,7 @@ def test_long_texts_are_cut_to_the_limit(file: Path) -> None:
 def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "unigram.npz"
     np.savez(path, pieces=np.frombuffer(b"a\nb", np.uint8), scores=[-1.0])
-    with pytest.raises(ValueError, match="2 pieces, 1 scores"):
+    with pytest.raises(ValueError, match="2 pieces, but 1 scores"):
         Unigram(path)
 
 

@@ -63,18 +63,19 @@ class OnnxEncoder:
             options.enable_mem_pattern = False  # it keeps a plan for every length of text
             options.log_severity_level = 3
             self._tokenizer = tokenizer_of(files.tokenizer, files.max_tokens)
-            self.cut = getattr(self._tokenizer, "cut", None)  # text without spaces into words
-            self._session = onnxruntime.InferenceSession(
-                str(files.model), options, providers=["CPUExecutionProvider"]
-            )
         except ImportError as error:
             raise MissingDependencyError(
                 error.name or "onnxruntime", "encoder", f"Encoding texts by {self.name!r}"
             ) from error
-        except Exception as error:  # neither package has one class of errors for damaged files
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(files.model), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # of a damaged file; the package has no class for them
             raise MalformedFileError(
                 files.path, f"the model cannot be loaded: {str(error).splitlines()[0]}"
             ) from error
+        self.cut = getattr(self._tokenizer, "cut", None)  # text without spaces into words
         inputs = {tensor.name for tensor in self._session.get_inputs()} - {"input_ids"}
         if unknown := inputs - set(_CONSTANT_INPUTS):
             raise MalformedFileError(files.model, f"the model has unknown inputs {unknown}.")

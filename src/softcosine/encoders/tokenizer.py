@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from softcosine.errors import MalformedFileError
 from softcosine.kernels.pieces import likeliest_pieces
+from softcosine.storage import NPZ_ERRORS
 from softcosine.text.pieces import StringTable
 
 
@@ -38,7 +40,10 @@ class JsonTokenizer:
     def __init__(self, path: Path, max_tokens: int | None) -> None:
         from tokenizers import Tokenizer
 
-        self._tokenizer = Tokenizer.from_file(str(path))
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # of a damaged file; the package has no class for them
+            raise MalformedFileError(path, f"the tokenizer cannot be loaded: {error}") from error
         self._tokenizer.no_padding()
         if max_tokens is None:
             self._tokenizer.no_truncation()
@@ -81,13 +86,19 @@ class Unigram:
     """
 
     def __init__(self, path: Path, max_tokens: int | None = None) -> None:
-        with np.load(path, allow_pickle=False) as archive:
-            pieces, self._scores = archive["pieces"].tobytes(), archive["scores"].astype(np.float64)
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                pieces, scores = archive["pieces"].tobytes(), archive["scores"]
+        except NPZ_ERRORS as error:
+            raise MalformedFileError(path, f"the tokenizer cannot be loaded: {error}") from error
+        self._scores = scores.astype(np.float64)
         self._max_tokens = max_tokens
         self._table = StringTable(_CLASSES)
         self._table.number([pieces])
         if len(self._table) != len(self._scores):
-            raise ValueError(f"{path.name}: {len(self._table)} pieces, {len(self._scores)} scores")
+            raise MalformedFileError(
+                path, f"it has {len(self._table)} pieces, but {len(self._scores)} scores."
+            )
         self._longest = int(np.diff(self._table.starts[: len(self._table) + 1]).max()) - 1
         self._unknown = float(self._scores[np.isfinite(self._scores)].min()) - _BELOW
 

@@ -208,11 +208,11 @@ NAMES = tuple(name for name, kind in KINDS.items() if kind.named)
 PREFIXES = tuple(name for name, kind in KINDS.items() if kind.placed)
 JOINS = ("strongest", "noisy-or", "first")
 ONLY = "only:"  # before a list of synonyms that the default source is not joined to
-_OWN = frozenset(KINDS)
-# For estimators only, whose documents are a matrix: not among the names.
+# For estimators only, whose documents are a matrix: not among the names, and not saved.
 _DOCUMENTS = KINDS["documents"] = SourceKind(
     object, _documents, named=True, placed=True, learned=True, of_cosines=True
 )
+_OWN = frozenset(KINDS)
 
 _VECTOR_SUFFIXES = (".vec", ".bin", ".npz", ".safetensors", ".glove")
 _SYNONYM_SUFFIXES = (".csv", ".tsv", ".jsonl", ".syn", ".synonyms")
@@ -280,7 +280,7 @@ def check_kinds(state: SourceState) -> None:
 
 def _kind_of(state: SourceState) -> SourceKind:
     kind = find_kind(state.kind)
-    if kind is None:
+    if kind is None or kind is _DOCUMENTS:
         raise InvalidInputError(
             f"a source of kind {state.kind!r} was saved, but no such kind is known here; install "
             "the package that has it, import the module that calls register_source for it, or "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,7 @@ from softcosine.lab.learned_pairs import LearnedPairs, best_pairs
 from softcosine.similarity.cooccurrence.counts import frequent
 from softcosine.similarity.cooccurrence.names import names_of
 from softcosine.similarity.source import check_scale
-
-if TYPE_CHECKING:
-    from softcosine.text.corpus import AnalyzedTexts
-
+from softcosine.text.corpus import AnalyzedTexts
 
 BLOCK = 256  # rows swept together; orders are a multiple of it
 

@@ -28,10 +28,8 @@ _FILES = {"data.noun": "n", "data.verb": "v", "data.adj": "a", "data.adv": "r"}
 _TABLES = ("synsets.tsv", "relations.tsv")
 _POINTERS = {"@": "hypernyms", "@i": "hypernyms", "&": "similar"}
 # Signs of the other pointers, which are not used.
-_OTHERS = frozenset([
-    *("~", "~i", "#m", "#p", "#s", "%m", "%p", "%s", "^", "=", "+", "\\", "<", "*", ">", "$", "!"),
-    *(";c", ";r", ";u", "-c", "-r", "-u"),
-])  # fmt: skip
+_OTHERS = {*"~^=+\\<*>$!", "~i", "#m", "#p", "#s", "%m", "%p", "%s"}
+_OTHERS |= {";c", ";r", ";u", "-c", "-r", "-u"}
 _MARKER = re.compile(r"\((?:a|p|ip)\)$")  # position of an adjective
 _NLTK_NAMES = ("wordnet", "wordnet.zip", "wordnet31", "wordnet31.zip")
 _REPORTED = 10_000

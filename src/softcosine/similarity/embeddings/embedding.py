@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gensim.models import KeyedVectors
 
 
-class Settings(TypedDict, total=False):
+class CosineSettings(TypedDict, total=False):
     """Keyword arguments of every constructor of `EmbeddingSimilarity`."""
 
     threshold: float
@@ -86,7 +86,7 @@ class EmbeddingSimilarity(ComparedVectors):
         words: Collection[str] | None = None,
         threads: int | None = None,
         progress: Progress | None = None,
-        **settings: Unpack[Settings],
+        **settings: Unpack[CosineSettings],
     ) -> EmbeddingSimilarity:
         """Read word vectors from a file of any format.
 
@@ -117,7 +117,7 @@ class EmbeddingSimilarity(ComparedVectors):
 
     @classmethod
     def from_gensim(
-        cls, vectors: KeyedVectors, **settings: Unpack[Settings]
+        cls, vectors: KeyedVectors, **settings: Unpack[CosineSettings]
     ) -> EmbeddingSimilarity:
         """Return a source over gensim's KeyedVectors, or those of a model with ``wv``.
 
@@ -154,7 +154,7 @@ class EmbeddingSimilarity(ComparedVectors):
         name: str,
         *,
         words: Collection[str] | None = None,
-        **settings: Unpack[Settings],
+        **settings: Unpack[CosineSettings],
     ) -> EmbeddingSimilarity:
         """Return a source over a Hugging Face model, such as ``minishlab/potion-base-4M``.
 
@@ -170,6 +170,6 @@ class EmbeddingSimilarity(ComparedVectors):
         return cls.load(found, words=words, **settings)
 
     @classmethod
-    def english(cls, **settings: Unpack[Settings]) -> EmbeddingSimilarity:
+    def english(cls, **settings: Unpack[CosineSettings]) -> EmbeddingSimilarity:
         """Return a source over the bundled table of English word vectors."""
         return cls.of_table(DeferredTable.english(), **settings)
