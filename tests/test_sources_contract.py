@@ -416,7 +416,7 @@ def test_one_registration_gives_a_source_its_name_and_loads_it_again() -> None:
     kind = SourceKind(SavedLetters, named=True)
     register_source("tests-letters", kind)
     assert kind_named("tests-letters") is kind
-    made = source_named("tests-letters", SourceSettings(None, None, texts=None, words=None))
+    made = source_named("tests-letters", SourceSettings())
     assert isinstance(source_from_state(state_of(made)), SavedLetters)
 
 

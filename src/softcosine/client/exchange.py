@@ -187,9 +187,8 @@ class Exchange:
 
     def read(self, kind: type[_T], record: Any, key: str = "") -> _T:
         """Return the result that the JSON of a reply holds; ServerError if it has another form."""
-        wanted = form(cast(Any, kind))
         try:
-            value = msgspec.convert(record[key] if key else record, wanted)
+            value = msgspec.convert(record[key] if key else record, form(cast(Any, kind)))
         except (KeyError, msgspec.ValidationError) as error:
             raise self.error(
                 f"the reply is not in the form of softcosine serve ({type(error).__name__}: "

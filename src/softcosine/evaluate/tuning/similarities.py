@@ -185,10 +185,8 @@ class Similarities:
         """
         made = self._taught if kind_named(name).learned else self._ready
         if name not in made:
-            plain = SourceSettings(
-                None, None, texts=self._words.texts, words=None, report=self._report
-            )
-            made[name] = source_named(name, plain)
+            settings = SourceSettings(texts=self._words.texts, report=self._report)
+            made[name] = source_named(name, settings)
         return made[name]
 
     def of(self, recipe: SimilarityRecipe) -> BuiltSimilarity:
@@ -223,7 +221,7 @@ class Similarities:
                 leaf = resettled(leaf, exponent=exponent, threshold=threshold)
             leaves.append(leaf)
         joined = leaves[0] if len(leaves) == 1 else join_by(recipe.combine, leaves)
-        settings = SourceSettings(None, None, texts=self._words.texts, words=None)
+        settings = SourceSettings(texts=self._words.texts)
         joined, _ = recipe.before_default(joined, settings, self._words.language)
         return recipe.finished(
             joined, vocabulary=self._vocabulary, analyzer=self._words.analyzer,
