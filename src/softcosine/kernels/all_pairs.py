@@ -13,6 +13,7 @@ import numpy as np
 from softcosine.kernels.documents import term_of
 from softcosine.kernels.heap import push
 from softcosine.kernels.jit import inlined, kernel
+from softcosine.kernels.ordering import lower_bound
 from softcosine.kernels.prefetch import prefetch
 
 PANEL = 64  # documents; a row of the panel is one cache line
@@ -30,7 +31,7 @@ def _level(p, entry, spilled, spilled_levels):
     """Return the frequency level of entry number p."""
     level = np.int64(entry >> np.uint32(24))
     if level == 255:
-        level = np.int64(spilled_levels[np.searchsorted(spilled, p)])
+        level = np.int64(spilled_levels[lower_bound(spilled, p)])
     return level
 
 

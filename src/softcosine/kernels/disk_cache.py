@@ -17,6 +17,7 @@ from typing import Any
 
 from numba.core import config
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime import rtsys
 
 from softcosine._file_lock import FileLock
 
@@ -138,7 +139,8 @@ class _ReadOnlyToo:
 def _loaded(cache: FunctionCache, signature: Any, context: Any, *, clean: bool) -> Any:
     """Return the code for a signature; None if there is none or it is damaged."""
     try:
-        return cache.load_overload(signature, context)
+        rtsys.initialize(context)
+        return cache._load_overload(signature, context)
     except Exception as error:  # a damaged file raises whatever its bytes lead to
         _logger.info("the cache of compiled kernels is damaged: %r", error)
         if clean:

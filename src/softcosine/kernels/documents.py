@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import helper, inlined, kernel
+from softcosine.kernels.ordering import lower_bound
 from softcosine.kernels.segment_table import AT, array_at
 
 COUNTS, SATURATED, REALS = 0, 1, 2
@@ -42,7 +43,7 @@ def _score(
     """
     begin, end = pointers[d], pointers[d + 1]
     # Inlined: a function with array arguments, called per entry, would take ten times as long.
-    s = np.searchsorted(spilled, begin)
+    s = lower_bound(spilled, begin)
     total = 0.0
     n_terms, n_levels = expansion.shape[0], table.shape[0]
     for p in range(begin, end):
@@ -88,7 +89,7 @@ def soft_norms_squared(
     """
     for d in range(start, stop):
         begin, end = pointers[d], pointers[d + 1]
-        s = np.searchsorted(spilled, begin)
+        s = lower_bound(spilled, begin)
         for p in range(begin, end):
             entry = entries[p]
             i = term_of(kind, entry)
@@ -228,7 +229,7 @@ def score_documents(segments, k1, rounded_one, expansion, query_factor, document
     for c in range(documents.shape[0]):
         document = documents[c]
         if not firsts[s] <= document < firsts[s] + segments[s, AT.N_DOCS]:
-            s = np.searchsorted(firsts, document, "right") - 1
+            s = lower_bound(firsts, document + 1) - 1
             pointers, entries, spilled, spilled_levels, table, saturation, reals, factors = _arrays(
                 segments[s]
             )
@@ -262,14 +263,14 @@ def score_soft_frequencies(
     for c in range(documents.shape[0]):
         document = documents[c]
         if not firsts[s] <= document < firsts[s] + segments[s, AT.N_DOCS]:
-            s = np.searchsorted(firsts, document, "right") - 1
+            s = lower_bound(firsts, document + 1) - 1
             pointers_of, entries, spilled, spilled_levels, table, saturation, _, _ = _arrays(
                 segments[s]
             )
         d = document - firsts[s]
         frequencies[:] = 0.0
         begin, end = pointers_of[d], pointers_of[d + 1]
-        spill = np.searchsorted(spilled, begin)
+        spill = lower_bound(spilled, begin)
         for p in range(begin, end):
             level = np.int64(entries[p] >> np.uint32(24))
             if level == 255:
@@ -280,7 +281,7 @@ def score_soft_frequencies(
             term = np.int64(entries[p] & np.uint32(0xFFFFFF))
             if level >= table.shape[0] or term >= n_terms:
                 return s
-            t = np.searchsorted(terms, term)
+            t = lower_bound(terms, term)
             if t < terms.shape[0] and terms[t] == term:
                 for e in range(pointers[t], pointers[t + 1]):
                     frequencies[words[e]] += shares[e] * table[level]

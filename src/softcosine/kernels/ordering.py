@@ -1,4 +1,4 @@
-"""The best entries of each row, best first."""
+"""The best entries of each row, best first, and the place of a value among ascending ones."""
 
 from __future__ import annotations
 
@@ -8,6 +8,19 @@ from softcosine.kernels.jit import helper, kernel
 
 _SHORT = 16  # entries sorted by insertion
 _DEPTH = 64  # of the stack: the longer half is deferred, so 2**63 entries would fit
+
+
+@helper
+def lower_bound(ascending, value):
+    """Return how many values are smaller, as ``np.searchsorted``, whose code loads scipy.linalg."""
+    first, last = 0, ascending.shape[0]
+    while first < last:
+        middle = (first + last) // 2
+        if ascending[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first
 
 
 @helper

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from softcosine.kernels.jit import inlined, kernel
+from softcosine.kernels.ordering import lower_bound
 from softcosine.kernels.prefetch import prefetch
 
 PANEL = 64  # queries; a row of the panel is two cache lines
@@ -59,7 +60,7 @@ def score_panel(
     rows, values = np.zeros(longest + _FETCH + 4, np.uint32), np.empty(longest, np.float32)
     total = np.empty(PANEL, np.float32)
     one, k = np.float32(1.0), np.float32(0.0)
-    s = np.searchsorted(spilled, pointers[start])
+    s = lower_bound(spilled, pointers[start])
     for d in range(start, stop):
         if kind == 1:
             k = saturation[d]

@@ -7,6 +7,7 @@ import numpy as np
 from softcosine.kernels.heap import push
 from softcosine.kernels.jit import helper, kernel
 from softcosine.kernels.lanes import count_bits
+from softcosine.kernels.ordering import lower_bound
 from softcosine.kernels.prefetch import prefetch
 from softcosine.kernels.segment_table import AT, array_at
 
@@ -219,7 +220,7 @@ def _add_postings(
         if kind != 2:
             length = np.int64(group_starts[last]) - np.int64(group_starts[first])
         if length > longest_list:
-            rows[n_rows] = np.searchsorted(column_slots, slots[t])
+            rows[n_rows] = lower_bound(column_slots, slots[t])
             row_weights[n_rows] = weight
             n_rows += 1
         elif kind == 0:
