@@ -245,8 +245,8 @@ def commands() -> tuple[list[str], dict[str, int]]:
     shown = [name for name, one in group.commands.items() if not one.hidden]
     options = {}
     for name in ("search", "index"):
-        of_command = [one for one in group.commands[name].params if one.param_type_name == "option"]
-        options[name] = len(of_command)
+        params = group.commands[name].loaded.params
+        options[name] = sum(one.param_type_name == "option" for one in params)
     return shown, options
 
 

@@ -79,7 +79,7 @@ def test_the_top_of_the_command_line_has_few_commands():
 
 
 def test_commands_of_evaluation_need_an_installation_and_say_so(run, monkeypatch):
-    monkeypatch.setattr("softcosine.cli.entry_points.entry_points", lambda **_: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
     assert "evaluate" in run("--help")
     assert "install softcosine again" in run("evaluate", "--systems", code=1)
 

@@ -11,8 +11,7 @@ import pytest
 
 import softcosine as sc
 from serve_answers import bridge
-from softcosine.cli.app import _COMMANDS, _GROUPS
-from softcosine.cli.entry_points import by_entry_point
+from softcosine.cli.app import _COMMANDS, _GROUPS, command_of
 from softcosine.cli.opening import name_of
 from softcosine.cli.options import AnyIndex, Index
 from softcosine.serve.keys import KeyRing
@@ -206,8 +205,8 @@ def test_the_key_is_that_of_the_environment(run, served, tmp_path, monkeypatch):
 def places():
     """The commands with an argument INDEX, and what it may be."""
     tables = [("", _COMMANDS), *((f"{name} ", table) for name, _, _, table in _GROUPS)]
-    for name, command in ((group + own[0], own[1]) for group, table in tables for own in table):
-        command = command or by_entry_point("commands", name.split()[-1])
+    for name, home in ((group + own[0], own[1]) for group, table in tables for own in table):
+        command = command_of(name.split()[-1], home)
         if name != "collection tune" and "index" in inspect.signature(command).parameters:
             yield name, get_type_hints(command, include_extras=True)["index"]
 

@@ -12,25 +12,12 @@ with interrupted_quietly():  # these imports take a moment
     import warnings
     from collections.abc import Callable, Sequence
     from functools import cached_property
+    from importlib import import_module
     from typing import Annotated, Any
 
     import typer
     from typer.core import TyperCommand, TyperGroup
 
-    from softcosine.cli import (
-        demo,
-        http_server,
-        indexing,
-        maintenance,
-        mcp,
-        near_duplicates,
-        searching,
-        server_fields,
-        teaching,
-        writing,
-    )
-    from softcosine.cli.derived import Command, expanded
-    from softcosine.cli.entry_points import by_entry_point
     from softcosine.cli.failures import clear_errors, show_warning
     from softcosine.cli.progress import announcing_compilation
     from softcosine.cli.streams import prepare_streams
@@ -142,76 +129,87 @@ def _collection() -> None:
     """
 
 
-# Name, function and help of commands; without a function, that of an entry point of the name.
-_Table = tuple[tuple[str, Callable[..., None] | None, str], ...]
+# Name, function in a module of `cli` and help of commands; "" for an entry point of the name.
+_Table = tuple[tuple[str, str, str], ...]
 _COMMANDS: _Table = (
-    ("index", indexing.index, "Build an index from files of documents."),
-    ("search", searching.search, "Find the documents most similar to a query."),
-    ("similar", searching.similar, "Find the documents most similar to a document."),
-    ("explain", searching.explain, "Explain a score by pairs of words."),
-    ("terms", searching.terms, "Show the words similar to a word."),
-    ("add", writing.add, "Add or replace documents."),
-    ("delete", writing.delete, "Delete documents."),
-    ("dedupe", near_duplicates.dedupe, "Find groups of near duplicates."),
-    ("info", maintenance.info, "Show the contents and settings of an index."),
-    ("evaluate", None, "Compare systems on a judged collection."),
-    ("serve", http_server.serve, "Serve the indexes of a folder over HTTP."),
-    ("mcp", mcp.mcp, "Serve indexes to a language model, as an MCP server."),
-    ("demo", demo.demo, "Search Unicode's symbols by meaning; needs no files of yours."),
+    ("index", "indexing.index", "Build an index from files of documents."),
+    ("search", "searching.search", "Find the documents most similar to a query."),
+    ("similar", "searching.similar", "Find the documents most similar to a document."),
+    ("explain", "searching.explain", "Explain a score by pairs of words."),
+    ("terms", "searching.terms", "Show the words similar to a word."),
+    ("add", "writing.add", "Add or replace documents."),
+    ("delete", "writing.delete", "Delete documents."),
+    ("dedupe", "near_duplicates.dedupe", "Find groups of near duplicates."),
+    ("info", "maintenance.info", "Show the contents and settings of an index."),
+    ("evaluate", "", "Compare systems on a judged collection."),
+    ("serve", "http_server.serve", "Serve the indexes of a folder over HTTP."),
+    ("mcp", "mcp.mcp", "Serve indexes to a language model, as an MCP server."),
+    ("demo", "demo.demo", "Search Unicode's symbols by meaning; needs no files of yours."),
 )
 _GROUPS: tuple[tuple[str, Callable[[], None], str, _Table], ...] = (
     ("admin", _admin, "Care for an index: check, backup, merge, encode ...", (
-        ("check", maintenance.check, "Check the integrity of an index."),
-        ("backup", maintenance.backup, "Copy an index, even during a write."),
-        ("merge", writing.merge, "Merge segments and free the space of deleted documents."),
-        ("refresh", writing.refresh, "Update the document frequencies and term weights."),
-        ("encode", writing.encode, "Encode documents, so that searches also rank by meaning."),
-        ("teach", teaching.teach_queries, "Fit a query table for your own encoder."),
+        ("check", "maintenance.check", "Check the integrity of an index."),
+        ("backup", "maintenance.backup", "Copy an index, even during a write."),
+        ("merge", "writing.merge", "Merge segments and free the space of deleted documents."),
+        ("refresh", "writing.refresh", "Update the document frequencies and term weights."),
+        ("encode", "writing.encode", "Encode documents, so that searches also rank by meaning."),
+        ("teach", "teaching.teach_queries", "Fit a query table for your own encoder."),
     )),
     ("collection", _collection, "Whole collections: tune, batch, pairs.", (
-        ("tune", None, "Choose settings on judged queries and measure their gain."),
-        ("batch", searching.batch, "Search many queries and write their hits to a file."),
-        ("pairs", near_duplicates.pairs, "Find all similar pairs, or nearest neighbours."),
+        ("tune", "", "Choose settings on judged queries and measure their gain."),
+        ("batch", "searching.batch", "Search many queries and write their hits to a file."),
+        ("pairs", "near_duplicates.pairs", "Find all similar pairs, or nearest neighbours."),
     )),
     ("server", _server, "Text fields of Elasticsearch and others: expand, search, compare.", (
-        ("expand", server_fields.expand, "Print a query for Elasticsearch, OpenSearch or Solr."),
-        ("search", server_fields.search, "Search a field of a server, scored by an index."),
-        ("compare", server_fields.compare_server, "Compare an index with a server's field."),
-        ("learn", server_fields.learn_from, "Make an index of a server's field."),
+        ("expand", "server_fields.expand", "Print a query for Elasticsearch, OpenSearch or Solr."),
+        ("search", "server_fields.search", "Search a field of a server, scored by an index."),
+        ("compare", "server_fields.compare_server", "Compare an index with a server's field."),
+        ("learn", "server_fields.learn_from", "Make an index of a server's field."),
     )),
     ("shards", _shards, "Several indexes that answer as one: build.", (
-        ("build", indexing.build_shards, "Build shards from files of documents."),
+        ("build", "indexing.build_shards", "Build shards from files of documents."),
     )),
     ("keys", _keys, "Keys of a server: add, list, remove.", (
-        ("add", http_server.add_key, "Make a key and print it."),
-        ("list", http_server.list_keys, "List the keys and their scopes."),
-        ("remove", http_server.remove_key, "Remove a key."),
+        ("add", "http_server.add_key", "Make a key and print it."),
+        ("list", "http_server.list_keys", "List the keys and their scopes."),
+        ("remove", "http_server.remove_key", "Remove a key."),
     )),
 )  # fmt: skip
 
 
-class _ByEntryPoint(TyperCommand):
-    """A command of another floor, which is loaded when it is called."""
+class _Lazy(TyperCommand):
+    """A command whose module is loaded when the command is called."""
+
+    home: str
 
     @cached_property
     def loaded(self) -> Any:
         """The command itself."""
+        from softcosine.cli.derived import Command, expanded
+
+        command = command_of(str(self.name), self.home)
         app = typer.Typer(rich_markup_mode=None, add_completion=False)
-        command = by_entry_point("commands", str(self.name))
-        _fill(app, ((str(self.name), command, self.short_help or ""),))
+        app.command(self.name, cls=Command, help=_help(command))(expanded(command))
         return typer.main.get_command(app)
 
     def make_context(self, *arguments: Any, **settings: Any) -> Any:
         return self.loaded.make_context(*arguments, **settings)
 
 
+def command_of(name: str, home: str) -> Any:
+    """Return the function of a command of a table."""
+    if home:
+        module, _, function = home.partition(".")
+        return getattr(import_module(f"softcosine.cli.{module}"), function)
+    from softcosine.cli.entry_points import by_entry_point
+
+    return by_entry_point("commands", name)
+
+
 def _fill(group: typer.Typer, commands: _Table) -> None:
-    for name, command, short in commands:
-        if command is None:
-            group.command(name, cls=_ByEntryPoint, short_help=short)(lambda: None)
-        else:
-            made = group.command(name, cls=Command, help=_help(command), short_help=short)
-            made(expanded(command))
+    for name, home, short in commands:
+        kind = type("_Lazy", (_Lazy,), {"home": home})
+        group.command(name, cls=kind, short_help=short)(lambda: None)
 
 
 _fill(app, _COMMANDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Any
 
 from softcosine.errors import SoftCosineError
@@ -16,6 +15,8 @@ def by_entry_point(group: str, name: str) -> Any:
     SoftCosineError
         If softcosine is not installed, or was installed before the entry point was added.
     """
+    from importlib.metadata import entry_points
+
     for found in entry_points(group=f"softcosine.{group}", name=name):
         return found.load()
     raise SoftCosineError(

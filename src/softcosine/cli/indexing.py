@@ -288,9 +288,10 @@ def field_weights(given: list[str] | None) -> dict[str, float] | None:
 
 def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: bool) -> None:
     """Print the summary of an index, or of a sharded one."""
-    from softcosine.cluster.manifest import ShardsManifest, is_sharded
+    from softcosine.cluster.manifest import ShardsManifest
     from softcosine.cluster.opening import open_epoch
     from softcosine.space.meaning import STATIC
+    from softcosine.storage.remote import is_sharded
 
     made, n_bytes, shards = open_epoch(output), bytes_of(output), None
     use, encoded, n_docs, n_terms = made.list_use, facts_of(made), len(made), len(made.vocabulary)

@@ -49,8 +49,8 @@ def info(index: AnyIndex, as_json: Json = False) -> None:
     n_in_queries (with one word in no document), reasons, and the first hundred unused, of left,
     right and reason; of a sharded index also shards, of folder, checksum and n_docs.
     """
-    from softcosine.cluster.manifest import ShardsManifest, is_sharded
     from softcosine.index.search.searchable import Searchable
+    from softcosine.storage.remote import is_sharded
 
     with any_index(index) as opened:
         facts, use = {"index": name_of(index), **opened.info()}, None
@@ -60,6 +60,8 @@ def info(index: AnyIndex, as_json: Json = False) -> None:
             if (folder := Path(opened.path or index)).is_dir():
                 facts["bytes"] = bytes_of(folder)
             if is_sharded(index):
+                from softcosine.cluster.manifest import ShardsManifest
+
                 facts["shards"] = wire(ShardsManifest.read(index).shards)
     if as_json:
         print_json(facts)
@@ -82,7 +84,7 @@ def check(index: Index, as_json: Json = False) -> None:
     place of generation. At the first error, for a sharded index the first of each shard, the
     command prints the file or array and ends with exit code 1.
     """
-    from softcosine.cluster.opening import is_sharded
+    from softcosine.storage.remote import is_sharded
 
     started = time.perf_counter()
     with Reporter() as report:
@@ -162,10 +164,10 @@ def backup(
 
     JSON: index, path, commit (its checksum), n_docs, n_bytes, seconds.
     """
-    from softcosine.cluster.opening import is_sharded
     from softcosine.cluster.sharded_backup import back_up_shards
     from softcosine.index.directory.backup import back_up
     from softcosine.index.directory.remote_store import open_store
+    from softcosine.storage.remote import is_sharded
 
     started = time.perf_counter()
     how: dict[str, Any] = {"links": links, "verify": verify, "overwrite": overwrite}

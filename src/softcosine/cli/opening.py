@@ -95,9 +95,11 @@ def open_searchable(
     path: Path, encoder: GivenEncoder | None = None, encoder_cache: Path | None = None
 ) -> EitherIndex:
     """Open an index, or a sharded one; an encoder needs coordinates of documents."""
-    from softcosine.cluster.opening import open_either
+    import softcosine
+    from softcosine.storage.remote import is_sharded
 
-    opened = open_either(path)
+    kind = softcosine.ShardedIndex if is_sharded(path) else softcosine.SoftIndex
+    opened = kind.open(path)
     if encoder is None and encoder_cache is None:
         return opened
     if opened.snapshot.meaning is None:
@@ -106,7 +108,7 @@ def open_searchable(
             f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
             f"admin encode {path} --encoder {read_by} first, or leave the option out."
         )
-    return open_either(path, encoder=encoder, encoder_cache=encoder_cache)
+    return kind.open(path, encoder=encoder, encoder_cache=encoder_cache)
 
 
 def one_index(opened: Searchable | RemoteIndex) -> SoftIndex:

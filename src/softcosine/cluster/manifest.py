@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -30,7 +29,6 @@ from softcosine.storage import (
     write_manifest,
     written_beside,
 )
-from softcosine.storage.manifest import is_manifest, is_stored
 from softcosine.storage.remote import RemoteFolder, url_of
 
 KIND, VERSION = "shards", 1
@@ -148,21 +146,6 @@ class ShardsManifest:
             sync(new)
         sync(folder)
         return replace(self, checksum=signed["checksum"])
-
-
-def is_sharded(path: str | Path) -> bool:
-    """Return whether there is a sharded index in a folder or at a URL, damaged or not.
-
-    Raises
-    ------
-    PermissionError, ServerError, MissingDependencyError
-        If the URL cannot be read.
-    """
-    if (url := url_of(path)) is None:
-        return is_stored(Path(path), KIND)
-    with suppress(FileNotFoundError):
-        return is_manifest(RemoteFolder(url).read(MANIFEST), KIND)
-    return False
 
 
 def stated_manifest(folder: str | Path) -> dict[str, Any]:

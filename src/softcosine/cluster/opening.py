@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from softcosine.cluster.manifest import ShardsManifest, is_sharded
+from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.sharded_index import Engine, ShardedIndex
 from softcosine.index.soft_index import SoftIndex
+from softcosine.storage.remote import is_sharded
 
 __all__ = ["EitherIndex", "ShardOptions", "epoch_path", "is_sharded", "open_either", "open_epoch"]
 

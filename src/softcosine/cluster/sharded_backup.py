@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from softcosine._progress import Report, silent
-from softcosine.cluster.manifest import KIND, ShardsManifest, is_sharded, stated_manifest
+from softcosine.cluster.manifest import KIND, ShardsManifest, stated_manifest
 from softcosine.errors import AlreadyExistsError, IndexFormatError
 from softcosine.index.directory.backup import (
     Backup,
@@ -31,7 +31,7 @@ from softcosine.index.directory.commit import NEW, parsed_commit
 from softcosine.index.directory.remote_store import open_store
 from softcosine.index.directory.store import Store, replacing_index
 from softcosine.storage import MANIFEST, checked_path, sync, write_manifest
-from softcosine.storage.remote import RemoteFolder, url_of
+from softcosine.storage.remote import RemoteFolder, is_sharded, url_of
 
 _T = TypeVar("_T")
 

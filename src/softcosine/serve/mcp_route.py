@@ -10,7 +10,6 @@ from typing import Any
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from softcosine.cluster.opening import is_sharded
 from softcosine.errors import InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.serve.catalog import Catalog
@@ -18,6 +17,7 @@ from softcosine.serve.problems import Problem, problem_of
 from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import whole
 from softcosine.serve.server import Server
+from softcosine.storage.remote import is_sharded
 
 
 class _Indexes(Mapping[str, SoftIndex]):

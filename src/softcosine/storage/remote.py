@@ -22,6 +22,7 @@ from softcosine.errors import (
     ServerError,
 )
 from softcosine.storage.disk import naming_a_full_disk, sync, written_beside
+from softcosine.storage.manifest import MANIFEST, is_manifest, is_stored
 
 _T = TypeVar("_T")
 
@@ -44,6 +45,21 @@ def url_of(path: object) -> str | None:
         return None
     root = "file:///" if match[1] == "file" else f"{match[1]}://"
     return root + match[2].rstrip("/")
+
+
+def is_sharded(path: str | Path) -> bool:
+    """Return whether there is a sharded index in a folder or at a URL, damaged or not.
+
+    Raises
+    ------
+    PermissionError, ServerError, MissingDependencyError
+        If the URL cannot be read.
+    """
+    if (url := url_of(path)) is None:
+        return is_stored(Path(path), "shards")
+    with suppress(FileNotFoundError):
+        return is_manifest(RemoteFolder(url).read(MANIFEST), "shards")
+    return False
 
 
 @dataclass(frozen=True, slots=True)
