@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
 
 # Rounding error of an eigenvalue 0 in float32.
 ROUNDING = 1e-6
@@ -36,13 +36,13 @@ class LowestEigenvalue:
     error: float = 0.0
 
 
-def is_symmetric(S: csr_array) -> bool:
+def is_symmetric(S: scipy.sparse.csr_array) -> bool:
     """Whether S equals its transpose to the bit."""
     difference = S - S.T
     return difference.nnz == 0 or not np.any(difference.data)
 
 
-def is_dominant(S: csr_array) -> bool:
+def is_dominant(S: scipy.sparse.csr_array) -> bool:
     """Whether the absolute off-diagonals of every column sum to less than its diagonal (float64).
 
     For a symmetric S this certifies positive definiteness (Gershgorin).
@@ -55,7 +55,7 @@ def is_dominant(S: csr_array) -> bool:
 
 
 def lowest_eigenvalue(
-    S: csr_array, *, tolerance: float = 1e-4, dense_order: int = _DENSE_ORDER
+    S: scipy.sparse.csr_array, *, tolerance: float = 1e-4, dense_order: int = _DENSE_ORDER
 ) -> LowestEigenvalue:
     """Smallest eigenvalue of a symmetric S with unit diagonal, with an error bound.
 
@@ -72,8 +72,8 @@ def lowest_eigenvalue(
     dense_order : int
         Use the dense solver up to this many terms with neighbours.
     """
-    A = csr_array(S.astype(np.float64))
-    A = csr_array(A - diags_array(A.diagonal()))
+    A = scipy.sparse.csr_array(S.astype(np.float64))
+    A = scipy.sparse.csr_array(A - scipy.sparse.diags_array(A.diagonal()))
     A.eliminate_zeros()
     linked = np.flatnonzero(np.diff(A.indptr))
     if not len(linked):
@@ -95,7 +95,7 @@ def lowest_eigenvalue(
 
 
 def _lanczos(
-    A: csr_array, basis: int, restarts: int, tolerance: float
+    A: scipy.sparse.csr_array, basis: int, restarts: int, tolerance: float
 ) -> NDArray[np.float64] | None:
     """Return a unit eigenvector of the smallest eigenvalue, or None without convergence."""
     # The import takes 0.1 seconds and is not needed to search an opened index.
@@ -111,8 +111,8 @@ def _lanczos(
 
 
 def shrink_to_definite(
-    S: csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
-) -> tuple[csr_array, float]:
+    S: scipy.sparse.csr_array, *, margin: float = 1e-3, dense_order: int = _DENSE_ORDER
+) -> tuple[scipy.sparse.csr_array, float]:
     """Return S with off-diagonals multiplied by the largest factor that makes it positive definite.
 
     With S = I + A and a = -(smallest eigenvalue of A), I + tA is positive semidefinite if and only
@@ -139,8 +139,8 @@ def shrink_to_definite(
     if lowest >= margin:
         return S, 1.0
     factor = (1.0 - margin) / (1.0 - lowest)
-    diagonal = S.diagonal()
-    shrunk = (S - diags_array(diagonal)) * np.float32(factor) + diags_array(diagonal)
-    shrunk = csr_array(shrunk, dtype=np.float32)
+    diagonal = scipy.sparse.diags_array(S.diagonal())
+    shrunk = (S - diagonal) * np.float32(factor) + diagonal
+    shrunk = scipy.sparse.csr_array(shrunk, dtype=np.float32)
     shrunk.sort_indices()
     return shrunk, factor

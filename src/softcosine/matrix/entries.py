@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 
@@ -16,7 +16,7 @@ Arrays = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 def compressed(
     indptr: NDArray[np.integer[Any]], indices: NDArray[np.int32], data: NDArray[np.float32]
-) -> csr_array:
+) -> scipy.sparse.csr_array:
     """Return a square SciPy array that shares the given arrays.
 
     Parameters
@@ -29,7 +29,7 @@ def compressed(
     n = len(indptr) - 1
     if indptr[-1] <= np.iinfo(np.int32).max:  # SciPy converts both index arrays to the wider type
         indptr = indptr.astype(np.int32, copy=False)
-    S = csr_array((data, indices, indptr), shape=(n, n))
+    S = scipy.sparse.csr_array((data, indices, indptr), shape=(n, n))
     S.has_sorted_indices = True
     return S
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array
 
 from softcosine.matrix.entries import compressed
 from softcosine.matrix.stored import Words
@@ -32,20 +32,20 @@ class Restricted:
         Balancing scale of each term, 1 for a missing term.
     """
 
-    S: csr_array
+    S: scipy.sparse.csr_array
     words: Words | None
     missing: NDArray[np.bool_]
     scales: NDArray[np.float32] | None
 
-    def with_diagonal(self) -> csr_array:
+    def with_diagonal(self) -> scipy.sparse.csr_array:
         """Return S where missing terms are similar to themselves only."""
-        own = csr_array(diags_array(self.missing.astype(np.float32)))
+        own = scipy.sparse.csr_array(scipy.sparse.diags_array(self.missing.astype(np.float32)))
         own.eliminate_zeros()
         return with_added(self.S, own)
 
 
 def restricted(
-    S: csr_array,
+    S: scipy.sparse.csr_array,
     old: Vocabulary,
     words: Words | None,
     scales: NDArray[np.float32] | None,
@@ -77,7 +77,8 @@ def restricted(
     coo = S.tocoo()
     rows, columns = numbers[coo.coords[0]], numbers[coo.coords[1]]
     stay = (rows >= 0) & (columns >= 0)
-    moved = csr_array((coo.data[stay], (rows[stay], columns[stay])), shape=(n, n), dtype=np.float32)
+    entries = coo.data[stay], (rows[stay], columns[stay])
+    moved = scipy.sparse.csr_array(entries, shape=(n, n), dtype=np.float32)
     moved.sort_indices()
     chosen = None
     if words is not None or vocabulary.forms is not None:
@@ -91,7 +92,7 @@ def restricted(
 
 
 def _longer(
-    S: csr_array,
+    S: scipy.sparse.csr_array,
     old: Vocabulary,
     words: Words | None,
     scales: NDArray[np.float32] | None,
@@ -114,10 +115,10 @@ def _longer(
     return Restricted(longer, words, np.arange(n) >= n_old, scales)
 
 
-def with_added(S: csr_array, added: csr_array) -> csr_array:
+def with_added(S: scipy.sparse.csr_array, added: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return S with further entries in places where it has none; column indices ascend."""
     if added.nnz == 0:
         return S
-    merged = csr_array(S + added, dtype=np.float32)
+    merged = scipy.sparse.csr_array(S + added, dtype=np.float32)
     merged.sort_indices()
     return merged

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array, diags_array, eye_array
 
 from softcosine._progress import Progress
 from softcosine._threads import using_threads
@@ -41,6 +41,9 @@ from softcosine.storage import Folder, open_folder
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.packing import PackedStrings
 from softcosine.text.vocabulary import Vocabulary, checked_vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Entries up to this number of bytes are checked on opening, in a few milliseconds.
 _CHECKED_AT_ONCE = 1 << 22
@@ -153,7 +156,7 @@ def _entries(
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Off-diagonal entries by pair number, ascending."""
     numbers = terms.indices(S.vocabulary.terms).astype(np.int64)
-    coo = csr_array(S.to_scipy()).tocoo()
+    coo = scipy.sparse.csr_array(S.to_scipy()).tocoo()
     rows, columns = numbers[coo.coords[0]], numbers[coo.coords[1]]
     stay = (rows < columns) if once else (rows != columns)
     stay &= coo.data != 0
@@ -223,9 +226,9 @@ def read_similarities(S: Any) -> csr_array:
             "term similarity matrix is 1. Scale rows and columns by 1/sqrt of the diagonal."
         )
     if np.all(np.abs((matrix - matrix.T).data) <= _ASYMMETRY):
-        matrix = csr_array((matrix + matrix.T) / 2.0)
-    matrix = csr_array(matrix + diags_array(1.0 - matrix.diagonal(), shape=(n, n)))
-    matrix = csr_array(matrix, dtype=np.float32)
+        matrix = scipy.sparse.csr_array((matrix + matrix.T) / 2.0)
+    matrix = matrix + scipy.sparse.diags_array(1.0 - matrix.diagonal(), shape=(n, n))
+    matrix = scipy.sparse.csr_array(matrix, dtype=np.float32)
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
@@ -331,9 +334,8 @@ class TermSimilarityMatrix:
     @classmethod
     def identity(cls, vocabulary: Vocabulary) -> Self:
         """Return S = I; with it, every soft measure equals the ordinary one."""
-        S = csr_array(
-            eye_array(len(checked_vocabulary(vocabulary)), dtype=np.float32, format="csr")
-        )
+        n = len(checked_vocabulary(vocabulary))
+        S = np.arange(n + 1), np.arange(n, dtype=np.int32), np.ones(n, np.float32)
         return cls.from_entries(S, vocabulary, settings={"made": "identity"})
 
     @classmethod

@@ -7,8 +7,8 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine.errors import InvalidInputError
 from softcosine.similarity.deferred import Deferred
@@ -91,11 +91,11 @@ class PairSimilarity(ThesaurusSimilarity):
 
 def table_of(
     arrays: Mapping[str, NDArray[Any]],
-) -> tuple[list[str], NDArray[np.int32], csr_array]:
+) -> tuple[list[str], NDArray[np.int32], scipy.sparse.csr_array]:
     """Return words, the row of each, and the similarities of the rows, from stored arrays."""
     words = unpack_strings(arrays["words"], arrays["word_offsets"])
     n_rows = len(arrays["indptr"]) - 1
-    S = csr_array(
+    S = scipy.sparse.csr_array(
         (arrays["similarities"], arrays["indices"], arrays["indptr"]), shape=(n_rows, n_rows)
     )
     S.check_format(full_check=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from softcosine._validation import check_type, check_whole
 from softcosine.errors import InvalidInputError
@@ -75,7 +75,7 @@ class StaticQuery:
 
     vector: NDArray[np.float64]
     words: tuple[str, ...]
-    weights: csr_array
+    weights: scipy.sparse.csr_array
     rows: NDArray[np.float64]
 
     @cached_property
@@ -256,7 +256,7 @@ class MeaningSpace:
         if not length:
             return None
         texts = tuple(text for text, _ in words)
-        by_word = csr_array(
+        by_word = scipy.sparse.csr_array(
             (given * roots[places], places, np.cumsum([0, *lengths])),
             shape=(len(words), len(pieces)),
         )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from softcosine._validation import read_matrix, refuse_texts
 from softcosine.errors import IndefiniteMatrixError, InvalidInputError, VocabularyMismatchError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def checked_weights(term_weights: ArrayLike | None, n_terms: int) -> NDArray[np.float64]:
@@ -107,12 +110,12 @@ def _column_names(X: Any) -> Sequence[str]:
 def row_sums(products: csr_array) -> NDArray[np.float64]:
     """Sum every row, shape (n_rows,); overflow gives infinity or NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(csr_array(products).sum(axis=1), np.float64).ravel()
+        return np.asarray(scipy.sparse.csr_array(products).sum(axis=1), np.float64).ravel()
 
 
 def scaled_rows(factors: NDArray[np.float64], X: csr_array) -> csr_array:
     """Multiply every row by its factor."""
-    return csr_array(factors[:, None] * X)
+    return scipy.sparse.csr_array(factors[:, None] * X)
 
 
 def balanced(X: csr_array) -> tuple[csr_array, NDArray[np.intc]]:
@@ -127,7 +130,7 @@ def balanced(X: csr_array) -> tuple[csr_array, NDArray[np.intc]]:
         largest[filled] = np.maximum.reduceat(np.abs(X.data), X.indptr[:-1][filled])
     powers = np.where(largest > 0, np.frexp(largest)[1] - 1, 0).astype(np.intc)
     data = np.ldexp(X.data, -np.repeat(powers, np.diff(X.indptr)))
-    return csr_array((data, X.indices, X.indptr), shape=X.shape), powers
+    return scipy.sparse.csr_array((data, X.indices, X.indptr), shape=X.shape), powers
 
 
 def soft_norms(

@@ -52,7 +52,6 @@ from softcosine.index.spaces.space import Top, check_k
 from softcosine.index.spaces.sum import Sum, words_of
 from softcosine.index.spaces.words import Words
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.similarity.provenance import origins, overruled
 from softcosine.similarity.source import TermSimilaritySource
 from softcosine.text.analyzer import Analyzer, shortened
 from softcosine.text.vocabulary import Vocabulary
@@ -684,6 +683,8 @@ class Searchable:
         ------
         InvalidInputError, UnknownTermError
         """
+        from softcosine.similarity.provenance import origins, overruled
+
         parsed = self.parse_word(word)
         if parsed.unknown and not len(parsed.terms) and not parsed.outside:
             raise UnknownTermError(

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from softcosine._ragged import running_sum
 from softcosine.errors import CorruptIndexError, InvalidInputError
@@ -127,7 +127,7 @@ class Segment:
     _unchecked: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     @classmethod
-    def from_counts(cls, X: csr_array, vocabulary: Vocabulary | None = None) -> Self:
+    def from_counts(cls, X: scipy.sparse.csr_array, vocabulary: Vocabulary | None = None) -> Self:
         """Return the segment of a canonical matrix of positive counts (n_docs, n_terms).
 
         Lengths do not count the joined words of a vocabulary.
@@ -174,7 +174,7 @@ class Segment:
         )
 
     @classmethod
-    def from_weights(cls, X: csr_array) -> Self:
+    def from_weights(cls, X: scipy.sparse.csr_array) -> Self:
         """Return the segment of a canonical matrix of positive real weights (n_docs, n_terms)."""
         n_terms = X.shape[1]
         assert X.shape[0] <= MAX_DOCS
@@ -271,10 +271,10 @@ class Segment:
             return self.frequencies[self.levels]
         return self.reals * np.repeat(self.scales, np.diff(self.pointers))
 
-    def matrix(self, n_terms: int | None = None) -> csr_array:
+    def matrix(self, n_terms: int | None = None) -> scipy.sparse.csr_array:
         """Return the original matrix; with more columns if there are later terms."""
         values = self.values() if self.real else self.counts[self.levels]
-        X = csr_array(
+        X = scipy.sparse.csr_array(
             (values, self.terms.astype(np.int32), self.pointers),
             shape=(self.n_docs, self.n_terms if n_terms is None else n_terms),
         )
@@ -284,7 +284,7 @@ class Segment:
     @classmethod
     def empty(cls, n_terms: int) -> Self:
         """Return a segment without documents."""
-        return cls.from_counts(csr_array((0, n_terms)))
+        return cls.from_counts(scipy.sparse.csr_array((0, n_terms)))
 
     @property
     def term_starts(self) -> NDArray[np.uint32]:
@@ -418,7 +418,7 @@ def packed(terms: NDArray[np.uint32], levels: NDArray[np.uint16]) -> dict[str, A
     return {"entries": terms | upper, "spilled": spilled, "spilled_levels": levels[spilled]}
 
 
-def cut(X: csr_array) -> list[csr_array]:
+def cut(X: scipy.sparse.csr_array) -> list[scipy.sparse.csr_array]:
     """Split a matrix into blocks of at most `MAX_DOCS` rows; at least one."""
     starts = range(0, max(X.shape[0], 1), MAX_DOCS)
     return [X[start : start + MAX_DOCS] for start in starts] if len(starts) > 1 else [X]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, triu
 
 from softcosine._ragged import running_sum, slices
 from softcosine.errors import InvalidInputError
@@ -135,7 +135,7 @@ def written_terms(term: str) -> tuple[str, ...]:
 
 
 def concepts_of_table(
-    words: Sequence[str], rows: NDArray[np.integer[Any]], S: csr_array
+    words: Sequence[str], rows: NDArray[np.integer[Any]], S: scipy.sparse.csr_array
 ) -> Concepts:
     """Return concepts that give the words of two rows their similarity, and those of one row 1.
 
@@ -149,7 +149,7 @@ def concepts_of_table(
     """
     of_row = running_sum(np.bincount(rows, minlength=S.shape[0]))
     order = np.argsort(rows, kind="stable")
-    pairs = triu(S, 1).tocoo()
+    pairs = scipy.sparse.triu(S, 1).tocoo()
     # A concept for each pair of rows, then one for each row.
     own = np.arange(S.shape[0])
     entry, places = slices(of_row, np.concatenate((*pairs.coords, own)))
