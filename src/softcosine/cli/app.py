@@ -5,6 +5,7 @@ from __future__ import annotations
 from softcosine.cli.signals import interrupted_quietly, orderly_ends
 
 with interrupted_quietly():  # these imports take a moment
+    import atexit
     import gc
     import inspect
     import re
@@ -229,7 +230,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         Command-line arguments without the program name; default: those of the process.
     """
     # Imports make many objects and no garbage: garbage collection would cost a tenth of a second.
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(500_000, 50, 100)
+    atexit.register(gc.freeze)  # nor does the end of the process search all objects for cycles
     prepare_streams()
     with (
         interrupted_quietly(),
