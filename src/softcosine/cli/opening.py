@@ -155,9 +155,9 @@ def missing_encoder(
     if encoder is not None or options.get("ask") or not isinstance(opened, Searchable):
         return ""
     meaning = opened.snapshot.meaning
-    if meaning is None or meaning.static or light_encoder(meaning.encoder) is not None:
+    if meaning is None or not weight_of_meaning(facts_of(opened), ranking, options):
         return ""
-    if not weight_of_meaning(facts_of(opened), ranking, options):
+    if meaning.static or light_encoder(meaning.encoder) is not None:
         return ""
     way = "by words alone" if meaning.table is None else "through the query table"
     return f"Searched {way}, because {meaning.encoder} is {how_to_get(meaning.encoder)}."

@@ -331,7 +331,9 @@ class Answers:
         for line in (
             f"{len(hits)} of {len(self.opened):,} documents in {duration(seconds)}, loading "
             f"included; ranked by {hits.plan.ranks}{scale}.",
-            missing_encoder(self.opened, self.encoder, hits.ranking, self.options),
+            ""
+            if hits.plan.ask == "encoder"
+            else missing_encoder(self.opened, self.encoder, hits.ranking, self.options),
             f"Plan: {hits.plan.method} ({hits.plan.reason})." if self.plan else "",
         ):
             if line:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from softcosine._validation import check_type, check_whole
@@ -67,21 +66,23 @@ class StaticQuery:
         Of length 1; it does not depend on the order of the words, to the bit.
     words : tuple of str
         As given.
-    weights : csr_array of shape (n_words, n_pieces), float64
-        Weight of every distinct piece of the query in each word; duplicates are to be added.
+    entries : tuple of ndarray of shape (n_entries,)
+        Words, their pieces and the weights of these; a piece may occur several times in a word.
     rows : ndarray of shape (n_pieces, dimensions), float64
         Coordinates of the pieces, divided by the length of the query's sum.
     """
 
     vector: NDArray[np.float64]
     words: tuple[str, ...]
-    weights: scipy.sparse.csr_array
+    entries: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
     rows: NDArray[np.float64]
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Summand of each word, (n_words, dimensions); they sum to `vector`."""
-        shares: NDArray[np.float64] = self.weights @ self.rows
+        words, pieces, weights = self.entries
+        shares = np.zeros((len(self.words), self.rows.shape[1]))
+        np.add.at(shares, words, weights[:, np.newaxis] * self.rows[pieces])
         return shares
 
 
@@ -256,11 +257,8 @@ class MeaningSpace:
         if not length:
             return None
         texts = tuple(text for text, _ in words)
-        by_word = scipy.sparse.csr_array(
-            (given * roots[places], places, np.cumsum([0, *lengths])),
-            shape=(len(words), len(pieces)),
-        )
-        return StaticQuery(whole / length, texts, by_word, rows / length)
+        entries = np.repeat(np.arange(len(words)), lengths), places, given * roots[places]
+        return StaticQuery(whole / length, texts, entries, rows / length)
 
     def piece_frequencies(
         self, vocabulary: Vocabulary, document_frequencies: ArrayLike, n_docs: int
