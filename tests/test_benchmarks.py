@@ -258,7 +258,12 @@ def test_startup(benchmark, tmp_path):
     (tmp_path / "kernels").symlink_to(os.environ["NUMBA_CACHE_DIR"])  # compiled already
     assert "cat" in script.run(script.DEMO, tmp_path)
     assert len(script.hits(script.run(script.DEMO, tmp_path))) >= 3
-    assert set(script.contestants(tmp_path)) >= {"demo, later", "demo, the first time"}
+    calls = script.contestants(tmp_path, tmp_path / "cacm.index")
+    assert set(calls) >= {"softcosine search INDEX WORDS", "demo, the first time"}
+    names = ["import numpy", "Python alone"]
+    rows = script.measured({name: calls[name] for name in names}, runs=1)
+    assert [row["contestant"] for row in rows] == names
+    assert rows[0]["times that of the first"] == 1
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # gensim leaves the file open

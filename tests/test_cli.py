@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from conftest import JIT
 from softcosine import __version__
 from softcosine.cli import output as showing
 from softcosine.cli import progress
@@ -92,6 +93,43 @@ def test_help_and_version_import_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def loaded_by(*arguments: object) -> set[str]:
+    """The modules that the process of a command has loaded at its end."""
+    code = (
+        "import sys\nfrom softcosine.cli.app import main\n"
+        f"try:\n    main({list(map(str, arguments))!r})\nexcept SystemExit as end:\n"
+        "    assert not end.code\nprint('\\n', *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+NOT_FOR_SEARCHES = {
+    "onnxruntime", "tokenizers", "scipy.sparse", "scipy.linalg", "numba.np.arraymath",
+    "softcosine.cluster", "softcosine.serve", "softcosine.evaluate", "softcosine.lab",
+    "softcosine.client", "softcosine.cli.indexing", "softcosine.cli.http_server",
+    "softcosine.matrix.building", "softcosine.similarity.provenance",
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not JIT, reason="numba compiles what it does not find in its cache")
+@pytest.mark.parametrize("encoder", ["none", "static", "minilm"])
+def test_a_search_loads_only_what_it_uses(run, source_file, tmp_path, encoder):
+    if encoder == "minilm":
+        pytest.importorskip("softcosine_minilm")
+        pytest.importorskip("onnxruntime")
+    path = tmp_path / "docs.index"
+    run("index", source_file, "-o", path, "--source", "english", "--encoder", encoder)
+    searches = [("search", path, "tyre"), ("similar", path, "bike")]
+    if encoder == "minilm":  # which reads other queries
+        searches = [("search", path, "tyre", "--ask", "words"), searches[1]]
+        searches.append(("search", path, "tyre", "--meaning", "0"))
+    for search in searches:
+        run(*search)  # compiles the kernels
+        assert not NOT_FOR_SEARCHES & loaded_by(*search), search
+    assert "softcosine.matrix.term_similarity_matrix" in loaded_by(*searches[0])
 
 
 @pytest.mark.smoke
