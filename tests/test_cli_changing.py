@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from softcosine.cli.options import bytes_in
-from softcosine.cluster.manifest import is_sharded
 from softcosine.cluster.sharded_index import ShardedIndex
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.index_writer import IndexWriter
+from softcosine.storage.remote import is_sharded
 
 TEXTS = {"bike": "A flat tyre of a bicycle", "tea": "The tea is cold", "car": "Repair of cars"}
 

@@ -165,10 +165,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"softcosine.{name}")
-    home = _HOMES.get(name)
-    if home is not None:
-        value = getattr(import_module(home), name)
-        globals()[name] = value
+    if name in _HOMES:
+        globals()[name] = value = getattr(import_module(_HOMES[name]), name)
         return value
     raise AttributeError(f"module 'softcosine' has no attribute {name!r}")
 

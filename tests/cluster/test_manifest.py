@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softcosine.cluster.manifest import ShardFacts, ShardsManifest, is_sharded
+from softcosine.cluster.manifest import ShardFacts, ShardsManifest
 from softcosine.cluster.ownership import owned, owner_of, owners_of
 from softcosine.errors import CorruptIndexError, IndexFormatError
 from softcosine.index.writer.document import lasting_hashes
+from softcosine.storage.remote import is_sharded
 
 
 @given(st.lists(st.integers(0, 2**64 - 1)), st.integers(1, 2**31 - 1))

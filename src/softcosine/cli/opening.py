@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+import softcosine
 from softcosine.errors import InvalidInputError, install_command
 
 if TYPE_CHECKING:
@@ -95,7 +96,6 @@ def open_searchable(
     path: Path, encoder: GivenEncoder | None = None, encoder_cache: Path | None = None
 ) -> EitherIndex:
     """Open an index, or a sharded one; an encoder needs coordinates of documents."""
-    import softcosine
     from softcosine.storage.remote import is_sharded
 
     kind = softcosine.ShardedIndex if is_sharded(path) else softcosine.SoftIndex
@@ -113,9 +113,7 @@ def open_searchable(
 
 def one_index(opened: Searchable | RemoteIndex) -> SoftIndex:
     """Return an opened index; InvalidInputError if it is a sharded one."""
-    from softcosine.index.soft_index import SoftIndex
-
-    if isinstance(opened, SoftIndex):
+    if isinstance(opened, softcosine.SoftIndex):
         return opened
     raise InvalidInputError(
         "--plot and text fields of servers need one index, and this one is sharded; "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from softcosine.cluster.manifest import ShardsManifest
 from softcosine.cluster.sharded_index import Engine, ShardedIndex
@@ -35,10 +34,8 @@ def open_epoch(path: str | Path) -> SoftIndex:
     return SoftIndex.open(epoch_path(path))
 
 
-def open_either(
-    path: str | Path, *, shards: ShardOptions | None = None, **options: Any
-) -> EitherIndex:
-    """Return the index or the sharded index of a folder or URL; the options are those of both."""
+def open_either(path: str | Path, shards: ShardOptions | None = None) -> EitherIndex:
+    """Return the index or the sharded index of a folder or URL."""
     if is_sharded(path):
-        return ShardedIndex.open(path, **asdict(shards or ShardOptions()), **options)
-    return SoftIndex.open(path, **options)
+        return ShardedIndex.open(path, **asdict(shards or ShardOptions()))
+    return SoftIndex.open(path)

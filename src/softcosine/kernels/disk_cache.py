@@ -60,9 +60,8 @@ class DiskCache:
         After None, other processes wait until `save_overload` or `release`.
         """
         for cache in self._read_only:
-            with suppress(Exception):  # damaged, and nothing can be written here
-                if (found := cache.load_overload(signature, context)) is not None:
-                    return found
+            if (found := _loaded(cache, signature, context, clean=False)) is not None:
+                return found
         if self._writable is None:
             return None
         for shared in (True, False):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any, cast
 
 import numpy as np
@@ -31,10 +32,7 @@ class _Kernel:
         self._signatures = signatures
         self._compiled: Callable[..., Any] | None = None
         self._lock = threading.Lock()
-        self.__doc__ = function.__doc__
-        self.__name__ = function.__name__
-        self.__module__ = function.__module__
-        self.__wrapped__ = function
+        update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:
         compiled = self._compiled

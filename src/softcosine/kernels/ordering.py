@@ -16,10 +16,7 @@ def lower_bound(ascending, value):
     first, last = 0, ascending.shape[0]
     while first < last:
         middle = (first + last) // 2
-        if ascending[middle] < value:
-            first = middle + 1
-        else:
-            last = middle
+        first, last = (middle + 1, last) if ascending[middle] < value else (first, middle)
     return first
 
 

@@ -77,8 +77,7 @@ def restricted(
     coo = S.tocoo()
     rows, columns = numbers[coo.coords[0]], numbers[coo.coords[1]]
     stay = (rows >= 0) & (columns >= 0)
-    entries = coo.data[stay], (rows[stay], columns[stay])
-    moved = scipy.sparse.csr_array(entries, shape=(n, n), dtype=np.float32)
+    moved = scipy.sparse.csr_array((coo.data[stay], (rows[stay], columns[stay])), shape=(n, n))
     moved.sort_indices()
     chosen = None
     if words is not None or vocabulary.forms is not None:

@@ -90,10 +90,7 @@ class WordPieces:
         max_characters: int = 100,
     ) -> None:
         check_whole("max_characters", max_characters)
-        self._tokenizer = {
-            "normalizer": tokenizer.get("normalizer"),
-            "pre_tokenizer": tokenizer.get("pre_tokenizer"),
-        }
+        self._tokenizer = {name: tokenizer.get(name) for name in ("normalizer", "pre_tokenizer")}
         self._normalize = _normalizer(self._tokenizer["normalizer"])
         kind = (self._tokenizer["pre_tokenizer"] or {}).get("type")
         if kind != "BertPreTokenizer":
@@ -107,15 +104,12 @@ class WordPieces:
         self._tokens = tuple(checked_words(tokens))
         found: dict[str, int] = {}
         for number, token in enumerate(self._tokens):
-            if token and not _SPECIAL.fullmatch(token):
+            if token and not (token[0] == "[" and _SPECIAL.fullmatch(token)):
                 found.setdefault(token, number)
         self._found = found
         # Suffix pieces without their prefix.
-        self._suffixes = {
-            token[len(prefix) :]: number
-            for token, number in found.items()
-            if token.startswith(prefix)
-        }
+        suffixes = [token for token in found if token.startswith(prefix)]
+        self._suffixes = {token[len(prefix) :]: found[token] for token in suffixes}
         self._longest = max(map(len, found), default=0)
         self.words = tuple(token for token in found if not prefix or not token.startswith(prefix))
 
