@@ -187,8 +187,8 @@ def test_words_that_were_left_out_as_rare_are_no_stop_words_in_phrases():
         ({"max_neighbors": -2}, "max_neighbors is -2"),
         ({"plain": "no"}, "plain is 'no'; it must be True or False"),
         ({"keep_texts": "no"}, "keep_texts is 'no'"),
-        ({"positions": 1}, "positions is 1; it must be True, False or None"),
-        ({"note": 3}, "note is of type int"),
+        ({"positions": 1}, "positions is 1; it must be True or False, or None"),
+        ({"note": 3}, "note is 3; it must be a string"),
         ({"similarity": SimilarityRecipe(sources=["documents:x"])}, "as estimators get"),
     ],
 )

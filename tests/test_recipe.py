@@ -257,7 +257,7 @@ def test_a_tiny_exponent_gives_no_warning():
     [
         ({"similarity": {"sources": []}}, "similarity is of type dict; pass a SimilarityRecipe"),
         ({"similarity": SimilarityRecipe(), "plain": True}, "exclude each other"),
-        ({"similarity": SimilarityRecipe(), "max_neighbors": 3}, "a setting of the recipe"),
+        ({"similarity": SimilarityRecipe(), "max_neighbors": 3}, "a recipe has a setting of its own"),
     ],
 )
 def test_an_index_takes_one_way_to_make_s(settings, message):

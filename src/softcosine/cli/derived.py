@@ -12,6 +12,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cached_property
+from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -70,6 +71,30 @@ def _field_names(given: list[str]) -> str | dict[str, str]:
     return {own: name for own, _, name in (one.partition("=") for one in given)}
 
 
+def _number(given: str) -> Any:
+    """Return the number that an option has, or its text, which the library refuses."""
+    try:
+        return int(given) if given.isdecimal() else float(given)
+    except ValueError:
+        return given
+
+
+def _field_weights(given: list[str]) -> dict[str, float]:
+    """Return the weight of each field of ``--field``."""
+    weights: dict[str, float] = {}
+    for one in given:
+        name, _, weight = one.rpartition("=") if "=" in one else (one, "", "1")
+        if name in weights:
+            raise InvalidInputError(f"--field names {name!r} twice; name each field once.")
+        weights[name] = _number(weight)
+    return weights
+
+
+def _space(given: Path) -> Path | int:
+    """Return the file of ``--meaning-space``, or its number of components."""
+    return int(given.name) if str(given).isdecimal() else given
+
+
 @dataclass(frozen=True)
 class _Flag:
     """How a command line writes an option, where that differs from its name and description."""
@@ -79,28 +104,41 @@ class _Flag:
     help: str = ""
     parse: Callable[[Any], Any] | None = None
     names: tuple[str, ...] = ()  # of `names_of`
+    kind: Any = None  # of the value on the command line
 
 
 _FLAGS = {
     "k": _Flag("-k"),
     "by": _Flag(metavar="HOW"),
+    "encoder": _Flag(metavar="NAME", names=("auto", "minilm", "static", "none"), kind=str),
+    "encoder_cache": _Flag(metavar="FILE", kind=Path),
     "facets": _Flag("--facet", "KEY", "Count the values of a metadata key; repeatable."),
     "field": _Flag(
         "--field", "FIELD",
         "Name of the text field on the server; OWN=FIELD for an index of several fields [as in the "
         "index]; repeatable.", _field_names,
     ),
+    "fields": _Flag(
+        "--field", "FIELD=WEIGHT",
+        "Instead of --text: a text field with a score of its own, and the weight of that score, "
+        "such as title=0.5; repeatable.", _field_weights, kind=list[str],
+    ),
     "first_stage": _Flag(
         "--first-stage", "TERMS[:N]",
         "Find N candidates by TERMS terms, or all, and score these exactly: 32, all:1000.",
-        FirstStage.parse,
+        FirstStage.parse, kind=str,
     ),
+    "keep_texts": _Flag("--texts/--no-texts"),
+    "language": _Flag(metavar="LANGUAGE", names=("text.analyzer:languages", "none")),
+    "max_df": _Flag(metavar="N", parse=_number, kind=str),
     "max_terms": _Flag(parse=lambda given: given or None),
-    "meaning": _Flag("--meaning", "WEIGHT"),
+    "meaning": _Flag(metavar="WEIGHT", kind=float),
+    "meaning_space": _Flag(metavar="FILE|N", parse=_space, kind=Path),
+    "min_df": _Flag(metavar="N", parse=_number, kind=str),
     "min_score": _Flag("--min", "SCORE"),
     "min_similarity": _Flag("--min", "S"),
-    "mmr": _Flag("--mmr", "SHARE"),
-    "ranking": _Flag("--ranking", names=("cli.output:RANKINGS",)),
+    "mmr": _Flag(metavar="SHARE"),
+    "ranking": _Flag(names=("cli.output:RANKINGS",)),
     "sort": _Flag("--sort", "KEY", "Sort by metadata: year, or -year; repeatable."),
     "where": _Flag(
         "--where", "FILTER", "Filter by metadata: lang=en, 'year>=2020', or JSON; repeatable.",
@@ -109,7 +147,8 @@ _FLAGS = {
 }  # fmt: skip
 _SHOWN = {  # by --help; the others by --help-all
     "k", "offset", "min_score", "min_similarity", "where", "sort", "facets", "correct", "ranking",
-    "meaning", "by", "method", "to", "field", "max_terms", "words",
+    "meaning", "by", "method", "to", "field", "max_terms", "words", "fields", "language", "plain",
+    "max_neighbors", "min_df", "encoder", "encoder_cache", "meaning_space",
 }  # fmt: skip
 
 
@@ -151,13 +190,14 @@ class FromRequest:
 
     def _parameter(self, name: str, default: Any, factory: Any, hint: Any) -> inspect.Parameter:
         own, (kind, text, choices) = _FLAGS.get(name, _Flag()), _described(hint)
+        kind = own.kind or kind
         default = self.defaults.get(name, default)
         required = default is msgspec.NODEFAULT and factory is msgspec.NODEFAULT
-        if not isinstance(default, bool | int | float | str):
+        if type(default) is not kind:
             default = None
-        long = f"--{name.replace('_', '-')}"
-        no = kind is bool and default is not False
-        declared = f"{long}/--no-{long[2:]}" if no else own.name or long
+        declared = flag_name(name)
+        if kind is bool and default is not False and not own.name:
+            declared += f"/--no-{declared[2:]}"
         if choices:
             text = f"{text.removesuffix('.')}: {', '.join(choices[:-1])} or {choices[-1]}."
         if name == "max_terms":
@@ -173,6 +213,16 @@ class FromRequest:
         )
 
 
+def flag_name(name: str) -> str:
+    """Return how a command line names an option of a request."""
+    return _FLAGS.get(name, _Flag()).name or f"--{name.replace('_', '-')}"
+
+
+def flag_of(request: type[Request], name: str) -> Any:
+    """Return the declaration of an option of a request, for ``Annotated``."""
+    return get_args(FromRequest(request, only=(name,)).parameters[0].annotation)[1]
+
+
 def _described(hint: Any) -> tuple[Any, str, tuple[str, ...]]:
     """Return what a command line takes for an option, its description and its choices."""
     text = ""
@@ -184,8 +234,6 @@ def _described(hint: Any) -> tuple[Any, str, tuple[str, ...]]:
             kinds = [one for one in get_args(hint) if one is not type(None)]
             lists = [one for one in kinds if "list" in str(one) or "dict" in str(one)]
             hint = (lists or kinds)[0]
-            if FirstStage in kinds:
-                hint = str
     if get_origin(hint) is Literal:
         return str, text, get_args(hint)
     return (list[str] if get_origin(hint) in (dict, list) else hint), text, ()

@@ -7,27 +7,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from softcosine._validation import check_choice
-from softcosine.cli.derived import option
+from softcosine.cli.derived import FromRequest, flag_name, option
 from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.opening import better, facts_of, in_a_folder
 from softcosine.cli.options import (
-    Encoder,
-    EncoderCache,
     Inputs,
-    Language,
-    Meaning,
-    MeaningSpace,
     Overwrites,
     Records,
     Stemmer,
     Summary,
     bytes_in,
-    space_in,
 )
 from softcosine.cli.output import (
     counted,
@@ -39,6 +34,7 @@ from softcosine.cli.output import (
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, types_named
 from softcosine.errors import InvalidInputError
+from softcosine.index.options import IndexOptions
 from softcosine.index.wire import wire
 from softcosine.similarity.registry import JOINS, NAMES, PREFIXES
 
@@ -53,29 +49,19 @@ _NO_WORDS = (
 # Options that leave no choice for others.
 _EXCLUDED = {
     "settings": (
-        "field", "source", "join", "decisions", "plain", "stemmer", "stop_words",
+        "fields", "source", "join", "decisions", "plain", "stemmer", "stop_words",
         "meaning", "ranking", "max_neighbors", "min_df",
     ),
     "plain": ("source", "join", "decisions", "max_neighbors"),
-    "field": ("text",),
+    "fields": ("text",),
 }  # fmt: skip
+_OPTIONS = FromRequest(IndexOptions, without=("similarity", "source", "S", "analyzer", "weighting"))
 
 
 @dataclass(frozen=True)
 class Making:
-    """How an index is made."""
+    """What a recipe and an analyzer are made of."""
 
-    field: list[str] | None = option(
-        "--field FIELD=WEIGHT",
-        "Instead of --text: a text field with a score of its own, and the weight of that score, "
-        "such as title=0.5; repeatable.",
-        None,
-    )
-    positions: bool = option(
-        "--positions", "Store positions, so that phrases are found without stored texts.", False,
-        more=True,
-    )  # fmt: skip
-    texts: bool = option("--texts/--no-texts", "Store the texts.", True, more=True)
     source: list[str] | None = option(
         "--source SOURCE",
         "Source of term similarity (repeatable): a file of synonyms, which stands before the "
@@ -91,112 +77,72 @@ class Making:
     decisions: Path | None = option(
         "--decisions FILE", "File of pairs of words that you pin, forbid or weight.", None
     )
-    max_neighbors: int | None = option(
-        "--max-neighbors",
-        "Maximum number of similar words per word [100; 10 if the texts are the only source].",
-        None,
-        min=0,
-    )
-    plain: bool = option("--plain", "Rank by equal words alone: ordinary BM25.", False)
-    language: Language = None
     stemmer: Stemmer = None
     stop_words: str | None = option(
         "--stop-words LANGUAGE",
         "Do not index stop words of this language, such as 'the' [none].",
         None, "text.analyzer:languages", "none", more=True,
     )  # fmt: skip
-    ranking: str | None = option(
-        "--ranking",
-        "Default ranking: soft_cosine, inner_product, expanded_cosine, soft_bm25 or soft_tf_bm25.",
-        None, "cli.output:RANKINGS",
-    )  # fmt: skip
-    min_df: str | None = option(
-        "--min-df N", "Drop words in fewer documents: a number, or a share: 0.001.", None
-    )
-    encoder: Encoder = "auto"
-    encoder_cache: EncoderCache = None
-    meaning: Meaning = None
-    meaning_space: MeaningSpace = None
 
-    def check(self, **others: Any) -> None:
-        """Raise InvalidInputError for options that exclude each other."""
-        values, defaults = {**vars(self), **others}, vars(Making())
-        given = {name for name, own in values.items() if own != defaults.get(name)}
+    def options(self, given: dict[str, Any], **others: Any) -> dict[str, Any]:
+        """Return the options of an index; InvalidInputError for some that exclude each other."""
+        usual = {own.name: own.default for own in msgspec.structs.fields(IndexOptions)}
+        given = {name: own for name, own in given.items() if own != usual[name]}
+        stated, usual = {**vars(self), **given, **others}, vars(Making())
+        names = {name for name, own in stated.items() if own not in (None, usual.get(name))}
         for name, excluded in _EXCLUDED.items():
-            clash = [f"--{one.replace('_', '-')}" for one in excluded if one in given]
-            if name in given and clash:
+            clash = [flag_name(one) for one in excluded if one in names]
+            if name in names and clash:
                 raise InvalidInputError(
-                    f"--{name} excludes {' and '.join(clash)}; give one or the other."
+                    f"{flag_name(name)} excludes {' and '.join(clash)}; give one or the other."
                 )
+        if not given.get("plain"):
+            given["similarity"] = self._recipe(given.pop("max_neighbors", None))
+        return {**given, "analyzer": self._analyzer(given.get("language", "auto"))}
 
-    def settings(self) -> dict[str, Any]:
-        """Return the settings of an index, as `SoftIndex.create` takes them."""
-        from softcosine.index.defaults import RANKING
-
-        language, analyzer = self._words()
-        return {
-            "similarity": self._recipe(),
-            "language": language, "analyzer": analyzer, "ranking": self.ranking or RANKING,
-            "fields": field_weights(self.field), "min_df": number_in(self.min_df or "1"),
-            "positions": self.positions or None, "keep_texts": self.texts,
-            "encoder": self.encoder,
-            "encoder_cache": self.encoder_cache, "meaning": self.meaning,
-            "meaning_space": space_in(self.meaning_space),
-        }  # fmt: skip
-
-    def _words(self) -> tuple[str, Analyzer | None]:
-        """Return the language or "auto", and an analyzer if a stemmer or stop words are given."""
-        from softcosine.index.language import check_language
+    def _analyzer(self, language: str) -> Analyzer | None:
+        """Return an analyzer if a stemmer or stop words are given."""
         from softcosine.text.analyzer import Analyzer
 
-        language = check_language(self.language or "auto")
         stop_words = None if self.stop_words == "none" else self.stop_words
         if self.stemmer is None and stop_words is None:
-            return language, None
+            return None
         settings: dict[str, Any] = {} if stop_words is None else {"stop_words": stop_words}
         Analyzer(**settings)  # raises for an unknown language
         if self.stemmer is not None:
             settings["stemmer"] = None if self.stemmer == "none" else self.stemmer
         base = (stop_words or "none") if language == "auto" else language
-        return language, Analyzer.for_language(base, **settings)
+        return Analyzer.for_language(base, **settings)
 
-    def _recipe(self) -> SimilarityRecipe:
+    def _recipe(self, max_neighbors: int | None) -> SimilarityRecipe:
         from softcosine.matrix.recipe import SimilarityRecipe
         from softcosine.similarity.overrides.decision_files import read_decisions
 
         check_choice("join", self.join, JOINS)
         return SimilarityRecipe(
-            sources=() if self.plain else self.source or None, combine=self.join,
-            max_neighbors=self.max_neighbors,
+            sources=self.source or None, combine=self.join, max_neighbors=max_neighbors,
             overrides=None if self.decisions is None else read_decisions(self.decisions),
         )  # fmt: skip
 
-    def tuned(self, path: Path, text_fields: list[str] | None) -> dict[str, Any]:
-        """Return the settings of an index by a file of 'collection tune'."""
-        chosen = by_entry_point("settings", "tuned")(path)
-        if chosen.fields is not None and text_fields:
-            names = ", ".join(name for name, _ in chosen.fields)
-            raise InvalidInputError(f"{path} has weights for the fields {names}; leave --text out.")
-        if self.language is not None:
-            dropped = None if chosen.stop_words is None else self.language
-            chosen = chosen.changed(language=self.language, stop_words=dropped)
-        encoder = None if self.encoder == "none" else self.encoder
-        if encoder == "auto":
-            encoder = chosen.encoder if chosen.meaning != 0 else None
-        return {
-            **self.settings(),
-            "similarity": chosen.similarity, "weighting": chosen.weighting,
-            "ranking": chosen.ranking,
-            "fields": None if chosen.fields is None else dict(chosen.fields),
-            "language": chosen.language, "analyzer": chosen.analyzer, "encoder": encoder,
-            "meaning": None if encoder is None else chosen.meaning_by(encoder),
-        }  # fmt: skip
+
+def _tuned(path: Path, given: dict[str, Any], text_fields: list[str] | None) -> dict[str, Any]:
+    """Return the options of an index by a file of 'collection tune'."""
+    chosen = by_entry_point("settings", "tuned")(path)
+    if chosen.fields is not None and text_fields:
+        names = ", ".join(name for name, _ in chosen.fields)
+        raise InvalidInputError(f"{path} has weights for the fields {names}; leave --text out.")
+    if (language := given.get("language")) is not None:
+        dropped = None if chosen.stop_words is None else language
+        chosen = chosen.changed(language=language, stop_words=dropped)
+    encoder = given.get("encoder", chosen.encoder if chosen.meaning != 0 else None)
+    return {**given, **chosen.options(None if encoder == "none" else encoder)}
 
 
 def index(
     inputs: Inputs,
     reading: Records,
     making: Making,
+    options: Annotated[dict[str, Any], _OPTIONS],
     output: Path = option("--output -o INDEX", "The folder to write.", ..., callback=in_a_folder),
     overwrite: Overwrites = False,
     settings: Path | None = option(
@@ -249,41 +195,23 @@ def index(
     from softcosine.storage import check_target
 
     check_target(output, "index", overwrite=overwrite)
-    making.check(settings=settings, text=reading.text_fields)
-    own = making.settings() if settings is None else making.tuned(settings, reading.text_fields)
-    whole = memory is None and "snos" in own["similarity"].names
+    given = making.options(options, settings=settings, text=reading.text_fields)
+    if settings is not None:
+        given = _tuned(settings, given, reading.text_fields)
+    made_by = IndexOptions.of(**given)
+    whole = memory is None and "snos" in made_by.similarity.names
     started, columns = time.perf_counter(), Types(types_named(reading.types))
-    weights = own["fields"]
-    own["records"] = {"id": reading.id_field, "text": reading.text_fields}
+    weights, records = given.get("fields"), {"id": reading.id_field, "text": reading.text_fields}
     fields = fields_named(reading.id_field, weights or reading.text_fields, separate=bool(weights))
     limit = None if whole else bytes_in(memory or "1G")
-    with Reporter() as report, saying_how_to_go_on(making.encoder_cache):
+    with Reporter() as report, saying_how_to_go_on(options.get("encoder_cache")):
         documents = reading.documents(inputs, fields, report, types=columns)
-        with creating(output, overwrite=overwrite, **own) as made:
+        with creating(output, made_by, overwrite=overwrite, records=records) as made:
             with IndexWriter(made[1], memory=limit, progress=report) as writer:
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)
             del made  # closes all files before the folder is renamed
-    _show(output, started, columns, as_json, auto=making.encoder == "auto")
-
-
-def number_in(given: str) -> Any:
-    """Return the number that an option has, or its text, which the library refuses."""
-    try:
-        return int(given) if given.isdecimal() else float(given)
-    except ValueError:
-        return given
-
-
-def field_weights(given: list[str] | None) -> dict[str, float] | None:
-    """Return the weight of each field of ``--field``; None without fields."""
-    weights: dict[str, float] = {}
-    for one in given or ():
-        name, _, weight = one.rpartition("=") if "=" in one else (one, "", "1")
-        if name in weights:
-            raise InvalidInputError(f"--field names {name!r} twice; name each field once.")
-        weights[name] = number_in(weight)
-    return weights or None
+    _show(output, started, columns, as_json, auto=options["encoder"] == "auto")
 
 
 def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: bool) -> None:
@@ -334,6 +262,7 @@ def build_shards(
     inputs: _Inputs,
     reading: Records,
     making: Making,
+    options: Annotated[dict[str, Any], _OPTIONS],
     output: Path = option("--output -o SHARDS", "The folder to write.", ...),
     docs_per_shard: int = option(
         "--docs-per-shard N", "Documents in a shard, about.", 1_000_000, min=1
@@ -360,16 +289,16 @@ def build_shards(
     from softcosine._threads import usable_cpus
     from softcosine.cluster.plan import ShardPlan
 
-    making.check(text=reading.text_fields)
+    given = making.options(options, text=reading.text_fields)
     if reading.pattern is not None:
         raise InvalidInputError("--glob is for folders, and shards are built from files.")
     started = time.perf_counter()
     planned = ShardPlan(
         inputs, docs_per_shard=docs_per_shard, id_field=reading.id_field,
         text_fields=reading.text_fields, format=reading.format, encoding=reading.encoding,
-        types=types_named(reading.types), **making.settings(),
+        types=types_named(reading.types), **given,
     )  # fmt: skip
     with Reporter() as report, saying_how_to_go_on(output):
         planned.build(output, jobs=jobs or usable_cpus(), memory=bytes_in(memory), progress=report)
-    auto = making.encoder == "auto"
+    auto = options["encoder"] == "auto"
     _show(output, started, Types(found=planned.types_), as_json, auto=auto)

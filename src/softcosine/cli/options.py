@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from softcosine.cli.completing import complete_index
-from softcosine.cli.derived import flag, option
+from softcosine.cli.derived import flag, flag_of, option
 from softcosine.cli.opening import in_a_folder
 from softcosine.cli.reading import each_document
 from softcosine.errors import InvalidInputError
+from softcosine.index.options import IndexOptions
 
 if TYPE_CHECKING:
     from softcosine._progress import Report
@@ -69,16 +70,7 @@ Overwrites = Annotated[bool, flag("--overwrite", "Replace what exists.")]
 Json = Annotated[bool, flag("--json", "Print one line of JSON per result.")]
 Summary = Annotated[bool, flag("--json", "Print a summary as JSON.")]
 Limit = Annotated[int, flag("-k N", "Maximum number of results.")]
-Language = Annotated[
-    str | None,
-    flag(
-        "--language LANGUAGE",
-        "Language of the texts, such as german, or several, as english+german, or none; sets the "
-        "stemmer, the segmenter and the word vectors [detected].",
-        "text.analyzer:languages",
-        "none",
-    ),
-]
+Language = Annotated[str | None, flag_of(IndexOptions, "language")]
 Stemmer = Annotated[
     str | None,
     flag(
@@ -88,17 +80,7 @@ Stemmer = Annotated[
         "none",
     ),
 ]
-Encoder = Annotated[
-    str | None,
-    flag(
-        "--encoder NAME",
-        "Sentence encoder that reads each document once, so that searches also rank by meaning: "
-        "minilm (English), or the folder or name of another, or hub:NAME; static for a bundled "
-        "table of English word pieces in place of one; none for words alone; auto for minilm if it "
-        "is installed and the documents are English and few, else static.",
-        *("auto", "minilm", "static", "none"),
-    ),
-]
+Encoder = Annotated[str | None, flag_of(IndexOptions, "encoder")]
 KnownEncoder = Annotated[
     str | None,
     flag(
@@ -114,29 +96,8 @@ QueryEncoder = Annotated[
         more=True,
     ),
 ]
-EncoderCache = Annotated[
-    Path | None,
-    flag(
-        "--encoder-cache FILE",
-        "File of encoded texts, so that no text is encoded twice; may be new.",
-    ),
-]
-Meaning = Annotated[
-    float | None,
-    flag(
-        "--meaning WEIGHT",
-        "Weight of meaning in the score; 0 for words alone [that of the index].",
-    ),
-]
-MeaningSpace = Annotated[
-    Path | None,
-    flag(
-        "--meaning-space FILE|N",
-        "Query table of the encoder, made by 'admin teach', or static for that of the package "
-        "softcosine-multilingual; that of minilm is bundled. A number "
-        "keeps the first N components of vectors (Matryoshka encoders).",
-    ),
-]
+EncoderCache = Annotated[Path | None, flag_of(IndexOptions, "encoder_cache")]
+MeaningSpace = Annotated[Path | None, flag_of(IndexOptions, "meaning_space")]
 Memory = Annotated[
     str, flag("--memory SIZE", "Approximate memory for buffered documents: 512M, 2G.")
 ]
@@ -187,11 +148,6 @@ class Records(Reading):
 
 _SIZE = re.compile(r"(?P<amount>\d+(\.\d*)?|\.\d+)\s*(?P<unit>[kMGT]?)(i?B)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-
-
-def space_in(given: Path | None) -> Path | int | None:
-    """Return the file of ``--meaning-space``, or its number of components."""
-    return int(given.name) if given is not None and str(given).isdecimal() else given
 
 
 def bytes_in(given: str) -> int:

@@ -23,27 +23,24 @@ from softcosine.cli.opening import (
 )
 from softcosine.cli.options import (
     AnyIndex,
-    Encoder,
     EncoderCache,
     Encoding,
     Index,
     Inputs,
     KnownEncoder,
-    Meaning,
-    MeaningSpace,
     Memory,
     Records,
     Refresh,
     Summary,
     Wait,
     bytes_in,
-    space_in,
 )
 from softcosine.cli.output import counted, duration, print_result, size
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import Types, fields_named, lines_in, types_named
 from softcosine.errors import IndexLockedError, InvalidInputError
 from softcosine.index.directory.lock import WRITER_TIMEOUT
+from softcosine.index.options import IndexOptions
 from softcosine.index.requests import FilterRequest
 
 if TYPE_CHECKING:
@@ -55,6 +52,10 @@ if TYPE_CHECKING:
 
 _MEMORY = "1G"
 _NO_SOURCE = "The index has no stored source, so new terms have no similar terms."
+_ENCODING = FromRequest(
+    IndexOptions, only=("encoder", "encoder_cache", "meaning", "meaning_space"),
+    defaults={"encoder": None},
+)  # fmt: skip
 _LEAST_RATED = 100  # documents; loading the encoder takes as long as reading fewer
 
 
@@ -252,10 +253,7 @@ def refresh(
 
 def encode(
     index: Index,
-    encoder: Encoder = None,
-    encoder_cache: EncoderCache = None,
-    meaning: Meaning = None,
-    meaning_space: MeaningSpace = None,
+    options: Annotated[dict[str, Any], _ENCODING],
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
@@ -278,12 +276,10 @@ def encode(
     started = time.perf_counter()
     with (
         Reporter() as report,
-        saying_how_to_go_on(encoder_cache),
+        saying_how_to_go_on(cache := options.pop("encoder_cache", None)),
         changing(index, wait, progress=report) as (opened, writer),
     ):
-        n_new = writer.encode(
-            encoder, cache=encoder_cache, meaning=meaning, meaning_space=space_in(meaning_space)
-        )
+        n_new = writer.encode(options.pop("encoder", None), cache=cache, **options)
         writer.commit()
         per_second, facts = n_new / (time.perf_counter() - started), written(opened, index, started)
         made, ranking = facts_of(opened), opened.info()["ranking"]
@@ -299,8 +295,8 @@ def encode(
         done += f", {per_second:,.0f} a second"
     if not n_new:
         done = f"Nothing to encode: every text has coordinates by {made['encoder']}"
-    if meaning is not None:
-        done += f"; the weight of meaning in {ranking} is {meaning:g}"
+    if "meaning" in options:
+        done += f"; the weight of meaning in {ranking} is {options['meaning']:g}"
     show_change(facts, done, as_json)
 
 

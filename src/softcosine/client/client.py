@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator
 from ssl import SSLContext
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 from urllib.parse import urlsplit
 
 from softcosine._validation import check_number, check_whole, checked_name
@@ -19,6 +19,8 @@ from softcosine.version import __version__
 
 if TYPE_CHECKING:
     import httpx
+
+    from softcosine.index.options import IndexKeywords
 
 _KEY = "SOFTCOSINE_KEY"
 
@@ -61,36 +63,24 @@ class _Connected:
         return await self._exchange.ask(list[dict[str, Any]], "GET", "indexes", key="indexes")
 
     @call
-    async def create(
-        self,
-        /,
-        name: str,
-        *,
-        similarity: SimilarityRecipe | Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> dict[str, Any]:
+    async def create(self, /, name: str, **options: Unpack[IndexKeywords]) -> dict[str, Any]:
         """Create an index without documents; return its state.
 
         Parameters
         ----------
         name : str
-        similarity : SimilarityRecipe, or its dictionary, optional
-            Without files, models and objects as sources.
         **options
-            ``plain``, ``language``, ``ranking``, ``fields``, ``max_neighbors``, ``min_df``,
-            ``max_df``, ``positions``, ``keep_texts``, ``encoder``, ``meaning`` and ``note`` of
-            `SoftIndex.create`.
+            ``similarity`` (a recipe without files, models and objects as sources, or its
+            dictionary), ``plain``, ``language``, ``ranking``, ``fields``, ``max_neighbors``,
+            ``min_df``, ``max_df``, ``positions``, ``keep_texts``, ``encoder`` (a name), ``meaning``
+            and ``note`` of `SoftIndex.create`.
 
         Raises
         ------
         AlreadyExistsError, InvalidInputError, PermissionError
         """
-        if similarity is not None:
-            options["similarity"] = (
-                similarity.to_dict()
-                if isinstance(similarity, SimilarityRecipe)
-                else dict(similarity)
-            )
+        if isinstance(recipe := options.get("similarity"), SimilarityRecipe):
+            options["similarity"] = recipe.to_dict()
         path = f"indexes/{checked_name(name)}"
         return await self._exchange.ask(Record, "PUT", path, options, repeatable=False)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from softcosine._progress import Report, silent
 from softcosine._threads import usable_cpus, using_threads
@@ -46,6 +46,7 @@ from softcosine.files import (
 from softcosine.index.defaults import ENCODER
 from softcosine.index.directory.commit import current_manifest
 from softcosine.index.directory.lock import LOCK_FILE, WriteLock
+from softcosine.index.options import IndexKeywords, IndexOptions
 from softcosine.index.writer.creation import create, decide, found
 from softcosine.index.writer.document import NewDocument, deciding, new_document
 from softcosine.index.writer.pending_commit import CountedDocuments
@@ -114,7 +115,7 @@ class ShardPlan:
         format: str | None = None,
         types: Mapping[str, str] | None = None,
         encoding: str = "utf-8",
-        **settings: Any,
+        **settings: Unpack[IndexKeywords],
     ) -> None:
         check_list("paths", paths, "paths of files")
         check_whole("docs_per_shard", docs_per_shard)
@@ -125,8 +126,8 @@ class ShardPlan:
         self._format, self._encoding, self._types = format, encoding, dict(types or {})
         if settings.setdefault("encoder", STATIC) == ENCODER:  # shards have many documents
             settings["encoder"] = STATIC
-        self._settings = settings
-        self._snapshot, self._directory = create(None, **settings)  # checks the settings
+        self._options = IndexOptions.of(**settings)
+        self._snapshot, self._directory = create(None, self._options)
         own = self._snapshot.settings
         if len(self._snapshot.S) and own.leaves_terms_out:
             raise InvalidInputError(
@@ -226,12 +227,11 @@ class ShardPlan:
             documents = CountedDocuments(
                 plan.settings, plan.note, vocabulary, statistics, _Texts(work, plan), first
             )
-            found(
-                folder / BUILT_EPOCH, documents, memory=memory, report=report,
-                records={"id": self._fields.id, "text": self._fields.text}, **self._settings,
-            )  # fmt: skip
-        names = ("encoder", "encoder_cache") if self._directory.encoder is not None else ()
-        encoder = {name: self._settings.get(name) for name in names}
+            records = {"id": self._fields.id, "text": self._fields.text}
+            path = folder / BUILT_EPOCH
+            found(path, self._options, records, documents, memory=memory, report=report)
+        given = self._options.encoder, self._options.encoder_cache
+        encoder = None if self._directory.encoder is None else given
         n_shards = -(-n_docs // self._docs_per_shard)
         _run_tasks(
             "building shards", build_shard,

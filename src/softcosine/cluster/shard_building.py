@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import shutil
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,12 @@ loaded_encoders: dict[tuple[str | int, str | Path | None], tuple[object, IndexEn
 
 
 def build_shard(
-    folder: Path, work: Path, shard: int, n_shards: int, memory: int, encoder: Mapping[str, Any]
+    folder: Path,
+    work: Path,
+    shard: int,
+    n_shards: int,
+    memory: int,
+    encoder: tuple[Any, Any] | None,
 ) -> None:
     """Build a shard, unless it is built.
 
@@ -47,8 +52,8 @@ def build_shard(
     n_shards : int
     memory : int
         Approximate limit in bytes of buffered documents.
-    encoder : mapping
-        ``encoder`` and ``encoder_cache`` of `SoftIndex.create`; empty if none reads documents.
+    encoder : tuple of ``encoder`` and ``encoder_cache`` of `SoftIndex.create`, or None
+        None if none reads documents.
 
     Raises
     ------
@@ -63,7 +68,7 @@ def build_shard(
         snapshot, epoch = FolderDirectory.open(folder / BUILT_EPOCH)
         directory = _new_shard(epoch, new)
         fields = [field.name for field in snapshot.fields]
-        reader = _encoder(**encoder) if encoder else None
+        reader = None if encoder is None else _encoder(*encoder)
         # Merged once, at the end: until then nobody searches it.
         with IndexWriter(directory, memory=memory, merge=None, encoder=reader) as writer:
             for number, document in _documents(work, shard, n_shards):

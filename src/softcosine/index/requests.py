@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, Self, TypedDict
+from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
 
 import msgspec
 from msgspec import Meta, Struct, ValidationError
@@ -22,7 +22,15 @@ _UNBOUNDED = 1e300  # a bound refuses NaN and infinity
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A request; immutable. Make it by `of`, because a constructor does not check."""
+    """A request; immutable. Make it by `of`, because a constructor does not check.
+
+    Attributes
+    ----------
+    OBJECTS : tuple of str
+        Options that are taken as they are, whatever they hold.
+    """
+
+    OBJECTS: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def of(cls, **options: Any) -> Self:
@@ -35,7 +43,10 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
         try:
             return msgspec.convert(options, cls)
         except (ValidationError, AttributeError):  # msgspec takes an array for a mapping
-            options = {name: _plain(value) for name, value in options.items()}
+            options = {
+                name: value if name in cls.OBJECTS else _plain(value)
+                for name, value in options.items()
+            }
         try:
             return msgspec.convert(options, cls)
         except ValidationError as error:

@@ -7,18 +7,18 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from softcosine.errors import CommitNotFoundError, InvalidInputError, VocabularyMismatchError
-from softcosine.index.defaults import ENCODER, RANKING, checked_fields
+from softcosine.index.defaults import checked_fields
 from softcosine.index.directory.lock import WRITER_TIMEOUT
 from softcosine.index.directory.memory import MemoryDirectory
 from softcosine.index.directory.snapshot import Snapshot
+from softcosine.index.options import IndexKeywords, IndexOptions, checked_recipe
 from softcosine.index.rankings import check_ranking
 from softcosine.index.search.searchable import Searchable
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
 from softcosine.similarity.source import TermSimilaritySource
-from softcosine.text.analyzer import Analyzer
 from softcosine.text.weighting import Weighting, checked_weighting
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from softcosine.index.writer.index_writer import IndexWriter
     from softcosine.index.writer.merging import MergePolicy
     from softcosine.matrix.recipe import SimilarityRecipe
-    from softcosine.space.meaning import GivenSpace
 
 
 class SoftIndex(Searchable):
@@ -65,28 +64,11 @@ class SoftIndex(Searchable):
         cls,
         texts: Iterable[str] | Iterable[Sequence[str]] | Iterable[Mapping[str, str]],
         *,
-        fields: Mapping[str, float] | Iterable[str] | None = None,
         ids: Iterable[str] | None = None,
         metadata: Iterable[Mapping[str, Any] | None] | None = None,
-        similarity: SimilarityRecipe | None = None,
-        source: TermSimilaritySource | None = None,
-        S: TermSimilarityMatrix | None = None,
-        plain: bool = False,
-        analyzer: Analyzer | None = None,
-        language: str = "auto",
-        weighting: Weighting | None = None,
-        ranking: str = RANKING,
-        max_neighbors: int | None = None,
-        min_df: int | float = 1,
-        max_df: int | float = 1.0,
-        positions: bool | None = None,
-        keep_texts: bool = True,
-        encoder: GivenEncoder | None = ENCODER,
-        encoder_cache: str | Path | None = None,
-        meaning_space: GivenSpace | None = None,
-        meaning: float | Mapping[str, float] | None = None,
         progress: Report | None = None,
         default: Callable[[Any], Any] | None = None,
+        **options: Unpack[IndexKeywords],
     ) -> Self:
         """Return a new index of texts, in memory.
 
@@ -97,71 +79,35 @@ class SoftIndex(Searchable):
         texts : iterable of str, or of token lists
             Read once. Token lists are indexed as they are. With `fields`, each text is a mapping
             of field names to strings; missing fields are empty.
-        fields : mapping of str to float, or iterable of str, optional
-            Field names and their weights, such as ``{"title": 0.5, "body": 1}``. The score of a
-            document is the weighted sum of its field scores. Each field is a space with its own
-            statistics; all fields share one S. The stored text is that of all fields, one a line.
         ids : iterable of str, optional
             Distinct; ``"0"``, ``"1"``, ... by default.
         metadata : iterable of mappings or None, optional
             JSON values, dates, datetimes, decimals, UUIDs and NumPy scalars
             (`softcosine.index.segment.metadata_values`). Each hit returns its metadata.
-        similarity : SimilarityRecipe, optional
-            How S is built. The default uses the bundled English vectors for English texts, and
-            otherwise the spelling of words; `note` names the choice.
-        source : TermSimilaritySource, optional
-            A source of term similarity, instead of `similarity`. S is balanced
-            (`TermSimilarityMatrix.from_source`), except for pairs of your own lists. Phrases in
-            your lists become terms; see `list_use`.
-        S : TermSimilarityMatrix, optional
-            A ready matrix, instead of `similarity`. Other words are similar only to themselves.
-        plain : bool
-            If True, S = I: only equal words count.
-        analyzer : Analyzer, optional
-            By default the analyzer of the language, without removing stop words. Phrases of your
-            own lists are added to it.
-        language : str
-            ``"auto"`` detects the language and reports it in `note`; ``"none"`` disables language
-            rules; otherwise one of the `languages` of `Analyzer.for_language`, such as
-            ``"german"``, or several: ``"english+german"``. Selects the stemmer and segmenter,
-            unless you pass an `analyzer`. English also selects the bundled vectors and antonyms.
-        weighting : Weighting, optional
-            ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 uses only
-            k1 and b.
-        ranking : {"soft_bm25", "soft_tf_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
-            The default ranking of searches; see `softcosine.index.rankings`.
-        max_neighbors : int, optional
-            Maximum number of neighbors of a term in S. By default 100, or 10 if the similarities
-            come only from the texts.
-        min_df, max_df : int or float
-            See `softcosine.analyze`.
-        positions, keep_texts, encoder, encoder_cache, meaning_space, meaning
-            See `create`.
         progress : callable, optional
             Called with (task, done, total); total may be None.
         default : callable, optional
             Converts metadata values of other types, like ``default`` of `json.dumps`.
+        **options
+            Those of `create`: ``similarity``, ``source``, ``S``, ``plain``, ``max_neighbors``,
+            ``analyzer``, ``language``, ``weighting``, ``ranking``, ``fields``, ``min_df``,
+            ``max_df``, ``positions``, ``keep_texts``, ``encoder``, ``encoder_cache``,
+            ``meaning_space``, ``meaning`` and ``note``.
 
         Raises
         ------
         InvalidInputError
-            If a text is not a text (the message names its position), or arguments conflict.
+            If a text is not a text (the message names its position), or options conflict.
         DuplicateIdError
             If an id occurs twice.
         """
         from softcosine.index.writer.document import from_columns
 
-        index = cls.create(
-            similarity=similarity, source=source, S=S, plain=plain, analyzer=analyzer,
-            language=language, weighting=weighting, ranking=ranking, fields=fields,
-            max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, positions=positions,
-            keep_texts=keep_texts, encoder=encoder, encoder_cache=encoder_cache,
-            meaning_space=meaning_space, meaning=meaning,
-        )  # fmt: skip
+        index = cls.create(**options)
         with index.writer(memory=None, merge=None, default=default, progress=progress) as writer:
             for document in from_columns(texts, ids, metadata, distinct=True):
                 writer.add(*document)
-        index.words(ranking)  # compute norms now; raises if S is not valid
+        index.words()  # compute norms now; raises if S is not valid
         return index
 
     @classmethod
@@ -172,7 +118,9 @@ class SoftIndex(Searchable):
         text: str | int | Sequence[str | int],
         id: str | int | None = None,
         metadata: Sequence[str | int] | None = None,
-        **options: Any,
+        progress: Report | None = None,
+        default: Callable[[Any], Any] | None = None,
+        **options: Unpack[IndexKeywords],
     ) -> Self:
         """Return a new index of the rows of a data frame, in memory.
 
@@ -187,9 +135,11 @@ class SoftIndex(Searchable):
         metadata : sequence of str or int, optional
             Columns stored as metadata, for filters; by default all others. Missing values are
             left out.
+        progress, default
+            See `from_texts`.
         **options
-            Other parameters of `from_texts`, such as ``source=``, or
-            ``fields={"title": 0.5, "body": 1}`` for the weights of several text columns.
+            Those of `create`, such as ``source=``, or ``fields={"title": 0.5, "body": 1}`` for the
+            weights of several text columns.
 
         Raises
         ------
@@ -207,9 +157,10 @@ class SoftIndex(Searchable):
         from softcosine.index.frames import read_frame
 
         documents = read_frame(frame, text=text, id=id, metadata=metadata)
+        options.setdefault("fields", documents.fields)
         return cls.from_texts(
-            documents.texts, ids=documents.ids, metadata=documents.metadata,
-            **{"fields": documents.fields, **options},
+            documents.texts, ids=documents.ids, metadata=documents.metadata, progress=progress,
+            default=default, **options,
         )  # fmt: skip
 
     @property
@@ -304,26 +255,8 @@ class SoftIndex(Searchable):
         cls,
         path: str | Path | None = None,
         *,
-        similarity: SimilarityRecipe | None = None,
-        source: TermSimilaritySource | None = None,
-        S: TermSimilarityMatrix | None = None,
-        plain: bool = False,
-        analyzer: Analyzer | None = None,
-        language: str = "auto",
-        weighting: Weighting | None = None,
-        ranking: str = RANKING,
-        fields: Mapping[str, float] | Iterable[str] | None = None,
-        max_neighbors: int | None = None,
-        min_df: int | float = 1,
-        max_df: int | float = 1.0,
-        positions: bool | None = None,
-        keep_texts: bool = True,
-        encoder: GivenEncoder | None = ENCODER,
-        encoder_cache: str | Path | None = None,
-        meaning_space: GivenSpace | None = None,
-        meaning: float | Mapping[str, float] | None = None,
-        note: str = "",
         overwrite: bool = False,
+        **options: Unpack[IndexKeywords],
     ) -> Self:
         """Return a new index without documents; its `writer` adds them.
 
@@ -331,22 +264,56 @@ class SoftIndex(Searchable):
         ----------
         path : path of a folder, optional
             The parent must exist. In memory by default.
-        similarity, source, S, plain, analyzer, language, weighting, ranking, max_neighbors
-            See `from_texts`. A recipe that learns from texts (such as the default) learns from the
-            documents of the first commit. For later terms, S gets rows from the source; without
-            one they are similar only to themselves.
-        fields : mapping of names to weights, or names, optional
-            See `from_texts`; the score of a document is the weighted sum of its field scores. One
-            field by default.
+        overwrite : bool
+            Whether to replace an index at `path`.
+
+        Other Parameters
+        ----------------
+        similarity : SimilarityRecipe, or its dictionary (`to_dict`), optional
+            How S is built. The default uses the bundled English vectors for English texts, and
+            otherwise the spelling of words; `note` names the choice. A recipe that learns from
+            texts (such as the default) learns from the documents of the first commit. For later
+            terms, S gets rows from the source; without one they are similar only to themselves.
+        source : TermSimilaritySource, optional
+            A source of term similarity, instead of `similarity`. S is balanced
+            (`TermSimilarityMatrix.from_source`), except for pairs of your own lists. Phrases in
+            your lists become terms; see `list_use`.
+        S : TermSimilarityMatrix, optional
+            A ready matrix, instead of `similarity`. Other words are similar only to themselves.
+        plain : bool
+            If True, S = I: only equal words count. False by default.
+        max_neighbors : int, optional
+            Maximum number of neighbors of a term in S, if `similarity` is not given. By default
+            100, or 10 if the similarities come only from the texts.
+        analyzer : Analyzer, optional
+            By default the analyzer of the language, without removing stop words. Phrases of your
+            own lists are added to it.
+        language : str
+            ``"auto"``, the default, detects the language and reports it in `note`; ``"none"``
+            disables language rules; otherwise one of the `languages` of `Analyzer.for_language`,
+            such as ``"german"``, or several: ``"english+german"``. Selects the stemmer and
+            segmenter, unless you pass an `analyzer`. English also selects the bundled vectors and
+            antonyms.
+        weighting : Weighting, optional
+            ``Weighting(tf="log", idf="smooth", k1=1.6, b=0.75)`` by default; soft BM25 uses only
+            k1 and b.
+        ranking : {"soft_tf_bm25", "soft_bm25", "soft_cosine", "inner_product", "expanded_cosine"}
+            The default ranking of searches; see `softcosine.index.rankings`. The first by default.
+        fields : mapping of str to float, or iterable of str, optional
+            Field names and their weights, such as ``{"title": 0.5, "body": 1}``; one field by
+            default. The score of a document is the weighted sum of its field scores. Each field is
+            a space with its own statistics; all fields share one S. The stored text is that of all
+            fields, one a line.
         min_df, max_df : int or float
-            See `softcosine.analyze`. Removes terms by their document frequency in the first
-            commit; terms of later commits are never removed.
+            See `softcosine.analyze`; 1 and 1.0 by default. Removes terms by their document
+            frequency in the first commit; terms of later commits are never removed.
         positions : bool, optional
             Whether to store token positions, so that phrase queries do not read the texts. The
             default is True for several fields, because the stored text does not mark where a
             field ends.
         keep_texts : bool
             If False, texts are not stored: hits have no text, and phrase queries need `positions`.
+            True by default.
         encoder : str, object with ``encode``, or None
             Reads every document once, so that searches also rank by meaning; see ``ask`` of
             `search`. ``"minilm"`` is all-MiniLM-L6-v2, for English; see
@@ -371,8 +338,6 @@ class SoftIndex(Searchable):
             ``"static"`` 10 and 0.5.
         note : str
             A description of the source of the similarities, for people.
-        overwrite : bool
-            Whether to replace an index at `path`.
 
         Raises
         ------
@@ -382,15 +347,7 @@ class SoftIndex(Searchable):
         """
         from softcosine.index.writer.creation import create
 
-        return cls(
-            *create(
-                path, similarity=similarity, source=source, S=S, plain=plain, analyzer=analyzer,
-                language=language, weighting=weighting, ranking=ranking, fields=fields,
-                max_neighbors=max_neighbors, min_df=min_df, max_df=max_df, positions=positions,
-                keep_texts=keep_texts, encoder=encoder, encoder_cache=encoder_cache,
-                meaning_space=meaning_space, meaning=meaning, note=note, overwrite=overwrite,
-            )
-        )  # fmt: skip
+        return cls(*create(path, IndexOptions.of(**options), overwrite=overwrite))
 
     @classmethod
     def open(
@@ -436,8 +393,6 @@ class SoftIndex(Searchable):
         from softcosine.index.directory.folder import FolderDirectory
 
         if similarity is not None:
-            from softcosine.index.writer.creation import checked_recipe
-
             similarity = checked_recipe(similarity)
         snapshot, directory = FolderDirectory.open(path, source, recipe=similarity, verify=verify)
         if encoder is not None or encoder_cache is not None:

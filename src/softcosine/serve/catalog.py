@@ -162,7 +162,7 @@ class Catalog:
                     _log.exception("the index %s cannot be refreshed", served.name)
             served.fault = fault
 
-    def create(self, name: str, arguments: dict[str, Any]) -> ServedIndex:
+    def create(self, name: str, options: dict[str, Any]) -> ServedIndex:
         """Create an index.
 
         Raises
@@ -173,7 +173,7 @@ class Catalog:
         with self._naming():
             if name in self._aliases or self._exists(name):
                 raise Problem("already-exists", f"there is an index or alias {name} already.")
-            SoftIndex.create(self.root / name, **arguments)
+            SoftIndex.create(self.root / name, **options)
         return self.get(name)
 
     def delete(self, name: str) -> None:

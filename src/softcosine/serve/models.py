@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import UNSET, Meta, Struct, UnsetType, defstruct
 
+from softcosine.index.options import IndexRequest
 from softcosine.index.requests import SearchRequest
 from softcosine.index.search.results import Hit, Hits, Listing
 from softcosine.index.segment.documents import Document
@@ -20,7 +21,6 @@ from softcosine.serve.served_index import Completion
 _Words = Annotated[list[str], Meta(max_length=1000)]
 _Ids = Annotated[list[str], Meta(max_length=100_000, description="Ids of the documents.")]
 _Few = Meta(max_length=100)
-_Weights = Annotated[dict[str, float], _Few]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _Object = dict[str, Any]
 Query = Annotated[
@@ -164,28 +164,21 @@ class ChangesQuery(Body, frozen=True, kw_only=True):
     ] = None
 
 
-class CreateBody(Body, frozen=True, kw_only=True):
+class CreateBody(IndexRequest, frozen=True, kw_only=True):
     """A new index; the parameters are those of ``SoftIndex.create``."""
 
     similarity: Annotated[
         _Object | None,
         Meta(description="A recipe, as SimilarityRecipe.to_dict returns it; no files."),
     ] = None
-    plain: bool = False
-    language: str = "auto"
-    ranking: str | None = None
-    fields: Annotated[dict[str, float], _Few] | Annotated[list[str], _Few] | None = None
-    max_neighbors: int | None = None
-    min_df: int | float = 1
-    max_df: int | float = 1.0
-    positions: bool | None = None
-    keep_texts: bool = True
+    fields: Annotated[
+        Annotated[dict[str, float], _Few] | Annotated[list[str], _Few] | None,
+        Meta(description="Text fields with scores of their own, by weight."),
+    ] = None
     encoder: Annotated[
         Literal["auto", "static", "minilm", "none"] | UnsetType | None,
         Meta(description="As in SoftIndex.create; without it, the default of the server."),
     ] = UNSET
-    meaning: float | _Weights | None = None
-    note: str = ""
 
 
 class AliasBody(Body, frozen=True, kw_only=True):

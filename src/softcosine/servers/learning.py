@@ -12,6 +12,7 @@ from typing import Any
 from softcosine._progress import Report, silent
 from softcosine.errors import InvalidInputError
 from softcosine.index.language import analyze_in_language
+from softcosine.index.options import IndexOptions
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.creation import creating
 from softcosine.index.writer.index_writer import IndexWriter
@@ -91,7 +92,7 @@ def learn_from(
         index = SoftIndex.create(**settings)
         fill(index.writer(progress=progress))
         return index
-    with creating(path, overwrite=overwrite, **settings) as made:
+    with creating(path, IndexOptions.of(**settings), overwrite=overwrite) as made:
         fill(IndexWriter(made[1], progress=progress))
         del made  # closes all files before the folder is renamed
     return SoftIndex.open(path)

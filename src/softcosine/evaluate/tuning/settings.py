@@ -139,6 +139,15 @@ class Settings:
         """Return the weight of meaning with an encoder; that of another kind has its default."""
         return self.meaning if (encoder == STATIC) == (self.encoder == STATIC) else None
 
+    def options(self, encoder: object) -> dict[str, Any]:
+        """Return the options of `SoftIndex.create` for an index by an encoder, or by words."""
+        return {
+            "similarity": self.similarity, "weighting": self.weighting, "ranking": self.ranking,
+            "fields": None if self.fields is None else dict(self.fields),
+            "language": self.language, "analyzer": self.analyzer, "encoder": encoder,
+            "meaning": None if encoder is None else self.meaning_by(encoder),
+        }  # fmt: skip
+
     def __getitem__(self, name: str) -> Any:
         """Return a setting of `similarity`, of `weighting` or of its own."""
         return getattr(getattr(self, _PARTS[name]) if name in _PARTS else self, name)
@@ -347,17 +356,15 @@ def indexed(
     """
     if encoder is None and settings.meaning != 0:
         encoder = settings.encoder
-    encoding: dict[str, Any] = {"encoder": encoder}
-    if encoder is not None:
-        encoding |= {"meaning_space": meaning_space, "meaning": settings.meaning_by(encoder)}
-        encoding |= {} if encoder == STATIC else {"encoder_cache": encoder_cache}
     if settings.rules:
         settings = settings.in_language_of(documents.texts)
-    fields = None if settings.fields is None else dict(settings.fields)
+    options = settings.options(encoder)
+    if encoder is not None:
+        options |= {"meaning_space": meaning_space}
+        options |= {} if encoder == STATIC else {"encoder_cache": encoder_cache}
     index = SoftIndex.from_texts(
-        documents.rows(fields or ()), fields=fields, ids=documents.ids, metadata=metadata,
-        similarity=settings.similarity, language=settings.language, analyzer=settings.analyzer,
-        weighting=settings.weighting, ranking=settings.ranking, progress=progress, **encoding,
+        documents.rows(options["fields"] or ()), ids=documents.ids, metadata=metadata,
+        progress=progress, **options,
     )  # fmt: skip
     recipe = settings.similarity
     if not recipe.sources:

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from softcosine._progress import Report, silent
-from softcosine._validation import check_flag, check_type
-from softcosine.errors import InvalidInputError
-from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER, RANKING, WEIGHTING, checked_fields
+from softcosine.index.defaults import AUTOMATIC_WEIGHTS, ENCODER
 from softcosine.index.directory.directory import Directory
 from softcosine.index.directory.folder import FolderDirectory
 from softcosine.index.directory.manifest import IndexSettings
@@ -30,54 +27,43 @@ from softcosine.index.encoding import (
     meaning_weights,
     new_space,
 )
-from softcosine.index.language import check_language
-from softcosine.index.rankings import check_ranking
+from softcosine.index.options import IndexOptions
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.index.writer.document_vectors import DocumentEncoder
 from softcosine.index.writer.pending_commit import CountedDocuments, PendingCommit
 from softcosine.matrix.recipe import SimilarityRecipe
-from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix, checked_similarity
-from softcosine.similarity.registry import no_documents
-from softcosine.similarity.source import SourceState, TermSimilaritySource, checked_source, state_of
+from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
+from softcosine.similarity.source import SourceState, TermSimilaritySource, state_of
 from softcosine.space.meaning import STATIC
-from softcosine.text.analyzer import Analyzer
-from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.vocabulary import Vocabulary
-from softcosine.text.weighting import Weighting, checked_weighting
-
-if TYPE_CHECKING:
-    from softcosine.encoders.encoder import GivenEncoder
-    from softcosine.space.meaning import GivenSpace
 
 _Made = tuple[Snapshot, Directory]
 
 
-def create(path: str | Path | None, *, overwrite: bool = False, **given: Any) -> _Made:
-    """Return a new index without documents; see `SoftIndex.create`.
-
-    Parameters
-    ----------
-    path : path of a folder, or None for memory
-    overwrite, **given
-        See `SoftIndex.create`.
-    """
+def create(path: str | Path | None, options: IndexOptions, *, overwrite: bool = False) -> _Made:
+    """Return a new index without documents, in memory without a path; see `SoftIndex.create`."""
     if path is None:
-        snapshot, encoder = _empty(**given)
+        snapshot, encoder = _empty(options)
         return snapshot, MemoryDirectory(snapshot, encoder)
-    with creating(path, overwrite=overwrite, **given) as (_, made):
+    with creating(path, options, overwrite=overwrite) as (_, made):
         pass
     return FolderDirectory.open(path, made.source, recipe=made.recipe, encoder=made.encoder)
 
 
 @contextmanager
 def creating(
-    path: str | Path, *, overwrite: bool = False, **given: Any
+    path: str | Path,
+    options: IndexOptions,
+    *,
+    overwrite: bool = False,
+    records: Mapping[str, Any] | None = None,
 ) -> Iterator[tuple[Snapshot, FolderDirectory]]:
     """Make an index in a temporary folder, and rename it to `path` if no exception is raised.
 
-    Close its writer before the block ends. Parameters and errors as in `SoftIndex.create`.
+    Close its writer before the block ends. `records` are those of `IndexSettings`; errors as of
+    `SoftIndex.create`.
     """
-    snapshot, encoder = _empty(**given)
+    snapshot, encoder = _empty(options, records)
     recipe, source = snapshot.settings.recipe, snapshot.source
     with Store.creating(path, partial(write_snapshot, snapshot), overwrite=overwrite) as store:
         made = FolderDirectory.open(store.path, recipe=recipe, encoder=encoder)
@@ -88,104 +74,28 @@ def creating(
 
 
 def _empty(
-    *,
-    similarity: SimilarityRecipe | None = None,
-    source: TermSimilaritySource | None = None,
-    S: TermSimilarityMatrix | None = None,
-    plain: bool = False,
-    analyzer: Analyzer | None = None,
-    language: str = "auto",
-    weighting: Weighting | None = None,
-    ranking: str = RANKING,
-    fields: Any = None,
-    max_neighbors: int | None = None,
-    min_df: int | float = 1,
-    max_df: int | float = 1.0,
-    positions: bool | None = None,
-    keep_texts: bool = True,
-    note: str = "",
-    encoder: GivenEncoder | None = ENCODER,
-    encoder_cache: str | Path | None = None,
-    meaning_space: GivenSpace | None = None,
-    meaning: float | Mapping[str, float] | None = None,
-    records: Mapping[str, Any] | None = None,
+    options: IndexOptions, records: Mapping[str, Any] | None = None
 ) -> tuple[Snapshot, IndexEncoder | None]:
-    """Check arguments of `SoftIndex.create`; return its first snapshot, and its encoder.
-
-    `records` are those of `IndexSettings`.
-    """
-    check_flag("plain", plain)
-    encoder = None if encoder == "none" else encoder
-    given = {"similarity": similarity, "source": source, "S": S, "plain": plain or None}
-    if sum(value is not None for value in given.values()) > 1:
-        raise InvalidInputError(
-            "similarity, source, S and plain exclude each other; give at most one of them."
-        )
-    if max_neighbors is not None and similarity is not None:
-        raise InvalidInputError(
-            "max_neighbors is a setting of the recipe; give it there, or leave it out."
-        )
-    if max_neighbors is not None and (plain or S is not None):
-        raise InvalidInputError(
-            "max_neighbors limits what a source says, and S or plain leaves no source to ask; "
-            "leave it out."
-        )
-    if similarity is not None:
-        recipe = checked_recipe(similarity)
-    else:
-        sources = () if plain else None if source is None else (checked_source(source),)
-        recipe = SimilarityRecipe(sources=sources, max_neighbors=max_neighbors)
-    check_language(language, analyzer)
-    check_flag("keep_texts", keep_texts)
-    check_flag("positions", positions, optional=True)
-    check_type("note", note, str, "pass a string")
-    chosen = analyzer
-    if analyzer is None and language != "auto":
-        chosen = Analyzer.for_language(language)
-    chosen_fields = checked_fields(fields)
-    settings = IndexSettings(
-        fields=chosen_fields,
-        weighting=WEIGHTING if weighting is None else checked_weighting(weighting),
-        ranking=check_ranking(ranking),
-        analyzer=chosen,
-        language=None if language == "auto" else language,
-        note=note,
-        positions=len(chosen_fields) > 1 if positions is None else positions,
-        texts=keep_texts,
-        plain=S is None and recipe.plain,
-        records=records or {},
-        min_df=check_df_limit("min_df", min_df),
-        max_df=check_df_limit("max_df", max_df),
-    )
-    space, reader = None, None
-    automatic = encoder in (ENCODER, STATIC) and meaning_space is None
-    undecided = automatic and encoder == ENCODER and meaning != 0 and language != "none"
-    words_alone = settings.plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
-    if automatic and (undecided or encoder_cache is None) and (meaning or not words_alone):
-        # The first documents decide; see `PendingCommit`.
-        weights = meaning_weights(meaning, ranking, {} if undecided else AUTOMATIC_WEIGHTS)
-        settings = replace(settings, meaning_weights=weights, undecided=undecided)
-        if encoder_cache is not None:
-            reader = IndexEncoder(None, place=encoder_cache)
-    elif encoder is not None and not automatic:
-        model = STATIC if encoder == ENCODER else encoder
-        space, reader = new_space(model, encoder_cache, meaning_space)
-        weights = meaning_weights(meaning, ranking, default_weights(space))
-        settings = replace(settings, meaning_weights=weights, meaning="meaning")
-    elif not (meaning is None and meaning_space is None and encoder_cache is None):
-        raise InvalidInputError(
-            "meaning, meaning_space and encoder_cache are for an index with an encoder; add "
-            'encoder="minilm", or leave them out.'
-        )
-    if S is not None:
-        S, source = checked_similarity(S), None
-        settings = replace(settings, space="space")
-    elif _waits(recipe):
-        S, source = TermSimilarityMatrix.identity(Vocabulary([])), None
-        settings = replace(settings, recipe=recipe)
-    else:
-        S, source, said = _without_terms(recipe)
-        settings = replace(settings, space="space", note=note or said)
+    """Return the first snapshot of an index, and its encoder."""
+    space, reader, weights, cache = None, None, {}, options.encoder_cache
+    if options.encoder == ENCODER:  # the first documents decide; see `PendingCommit`
+        reader = None if cache is None else IndexEncoder(None, place=cache)
+    elif options.encoder == STATIC and options.meaning_space is None:
+        weights = AUTOMATIC_WEIGHTS
+    elif options.encoder is not None:
+        space, reader = new_space(options.encoder, cache, options.meaning_space)
+        weights = default_weights(space)
+    S, source, recipe, note = options.S, None, None, options.note
+    if S is None and _waits(options.similarity):
+        S, recipe = TermSimilarityMatrix.identity(Vocabulary([])), options.similarity
+    elif S is None:
+        S, source, said = _without_terms(options.similarity)
+        note = note or said
+    settings = options.settings(
+        meaning_weights=meaning_weights(options.meaning, str(options.ranking), weights),
+        meaning=None if space is None else "meaning", undecided=options.encoder == ENCODER,
+        recipe=recipe, space="space" if recipe is None else None, note=note, records=records or {},
+    )  # fmt: skip
     statistics = (FieldStatistics.none(len(S)),) * len(settings.fields)
     return Snapshot(settings, (), S, source, statistics, generation=1, meaning=space), reader
 
@@ -193,15 +103,6 @@ def _empty(
 def _has_encoder(state: SourceState) -> bool:
     """Whether a source has an encoder, which is not stored with it."""
     return state.kind == "encoder" or any(map(_has_encoder, state.parts))
-
-
-def checked_recipe(recipe: object) -> SimilarityRecipe:
-    """Return a recipe with absolute paths; InvalidInputError if no index can be made by it."""
-    check_type("similarity", recipe, SimilarityRecipe, "pass a SimilarityRecipe")
-    assert isinstance(recipe, SimilarityRecipe)
-    if any(name.partition(":")[0] == "documents" for name in recipe.names):
-        raise no_documents()
-    return recipe.absolute()
 
 
 def _waits(recipe: SimilarityRecipe) -> bool:
@@ -249,26 +150,29 @@ def decide(directory: Directory, texts: Sequence[str], *, memory: int) -> tuple[
 
 def found(
     path: Path,
+    options: IndexOptions,
+    records: Mapping[str, Any],
     documents: CountedDocuments,
     *,
     memory: int,
     report: Report = silent,
-    **given: Any,
 ) -> None:
     """Make a frozen index without documents under the epoch of some documents.
 
     Parameters
     ----------
     path : path of a folder
+    options : IndexOptions
+    records : mapping
+        Those of `IndexSettings`.
     documents : CountedDocuments
     memory : int
         Approximate limit in bytes.
     report : callable, optional
         Called with (task, done, total); total may be None.
-    **given
-        As for `SoftIndex.create`.
     """
-    with creating(path, **given) as (_, directory), closing(directory.writing(0)) as writer:
+    made = creating(path, options, records=records)
+    with made as (_, directory), closing(directory.writing(0)) as writer:
         encoder = DocumentEncoder(directory.encoder, report)
         pending = PendingCommit(writer, memory=memory, encoder=encoder, report=report)
         try:
