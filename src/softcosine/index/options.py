@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from msgspec import Meta
 from msgspec.structs import force_setattr
@@ -28,104 +28,65 @@ if TYPE_CHECKING:
     from softcosine.text.analyzer import Analyzer
     from softcosine.text.weighting import Weighting
 
-_Limit = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0, le=1)]
+_Count = Annotated[int, Meta(ge=0)]
+_Limit = _Count | Annotated[float, Meta(ge=0, le=1)]
 _Weight = Annotated[float, Meta(ge=0, le=1e6)]
-_SETTINGS = (
-    "fields", "weighting", "ranking", "analyzer", "language", "note", "positions", "plain",
-    "min_df", "max_df",
-)  # fmt: skip
+_Weights = Annotated[dict[str, _Weight], Meta(max_length=100)]
+
+
+def _is(text: str) -> Meta:
+    return Meta(description=text)
 
 
 class IndexRequest(Request, frozen=True, kw_only=True):
     """How an index is made, as JSON and a command line can say it."""
 
-    similarity: Annotated[Any, Meta(description="A recipe: how similarities are made.")] = None
-    plain: Annotated[bool, Meta(description="Rank by equal words alone: ordinary BM25.")] = False
+    similarity: Annotated[Any, _is("Recipe of the similarities of words.")] = None
+    plain: Annotated[bool, _is("Rank by equal words alone: ordinary BM25.")] = False
     max_neighbors: Annotated[
-        Annotated[int, Meta(ge=0)] | None,
-        Meta(
-            description="Maximum number of similar words per word [100; 10 if the texts are the "
-            "only source]."
-        ),
+        _Count | None, _is("Maximum number of similar words per word [100; 10 of texts alone].")
     ] = None
     language: Annotated[
-        str,
-        Meta(
-            description="Language of the texts, such as german, or several, as english+german, or "
-            "none; sets the stemmer, the segmenter and the word vectors. auto detects it."
-        ),
+        str, _is("Language of the texts: german, english+german, ...; none, or auto to detect it.")
     ] = "auto"
-    ranking: Annotated[
-        str | None,
-        Meta(
-            description="Default ranking: soft_tf_bm25 (by default), soft_bm25, soft_cosine, "
-            "inner_product or expanded_cosine."
-        ),
+    ranking: Annotated[str | None, _is("Default ranking of searches [soft_tf_bm25].")] = None
+    fields: Annotated[Any, _is("Text fields with scores of their own, by weight.")] = None
+    min_df: Annotated[_Limit, _is("Drop words in fewer documents: a number, or a share.")] = 1
+    max_df: Annotated[_Limit, _is("Drop words in more documents: a number, or a share.")] = 1.0
+    positions: Annotated[
+        bool | None, _is("Store positions, so that phrases are found without stored texts.")
     ] = None
-    fields: Annotated[Any, Meta(description="Text fields with scores of their own, by weight.")] = (
+    keep_texts: Annotated[bool, _is("Store the texts.")] = True
+    encoder: Annotated[
+        Any, _is("Reads documents, to rank by meaning too: minilm, static, auto, none, a folder.")
+    ] = "auto"
+    meaning: Annotated[_Weight | _Weights | None, _is("Weight of meaning; 0 for words alone.")] = (
         None
     )
-    min_df: Annotated[
-        _Limit, Meta(description="Drop words in fewer documents: a number, or a share: 0.001.")
-    ] = 1
-    max_df: Annotated[
-        _Limit, Meta(description="Drop words in more documents: a number, or a share: 0.5.")
-    ] = 1.0
-    positions: Annotated[
-        bool | None,
-        Meta(
-            description="Store positions, so that phrases are found without stored texts [if there "
-            "are several fields]."
-        ),
-    ] = None
-    keep_texts: Annotated[bool, Meta(description="Store the texts.")] = True
-    encoder: Annotated[
-        Any,
-        Meta(
-            description="Sentence encoder that reads each document once, so that searches also "
-            "rank by meaning: minilm (English), or the folder or name of another, or hub:NAME; "
-            "static for a bundled table of English word pieces in place of one; none for words "
-            "alone; auto for minilm if it is installed and the documents are English and few, else "
-            "static."
-        ),
-    ] = "auto"
-    meaning: Annotated[
-        _Weight | Annotated[dict[str, _Weight], Meta(max_length=100)] | None,
-        Meta(description="Weight of meaning in the score; 0 for words alone."),
-    ] = None
-    note: Annotated[str, Meta(description="Where the similarities come from, for people.")] = ""
+    note: Annotated[str, _is("Where the similarities come from, for people.")] = ""
 
 
 class IndexOptions(IndexRequest, frozen=True, kw_only=True):
     """The options of `SoftIndex.create`, checked, with one form of each.
 
     Afterwards `similarity` is a recipe, whatever was given; `language` is None until documents
-    decide it; and `fields`, `weighting`, `ranking` and `positions` are those of the index.
+    decide it, and `encoder` None, ``"auto"`` if the first documents choose it, ``"static"`` or a
+    model; `fields`, `weighting`, `ranking` and `positions` are those of the index.
 
     Raises
     ------
     InvalidInputError
     """
 
-    OBJECTS: ClassVar = (
-        "similarity", "source", "S", "analyzer", "weighting", "fields", "encoder", "encoder_cache",
-        "meaning_space",
-    )  # fmt: skip
-
-    source: Annotated[Any, Meta(description="A source of similarities, without a recipe.")] = None
-    S: Annotated[Any, Meta(description="A ready matrix, without a recipe.")] = None
-    analyzer: Annotated[Any, Meta(description="In place of that of the language.")] = None
-    weighting: Annotated[Any, Meta(description="Term weights, and k1 and b of BM25.")] = None
+    source: Annotated[Any, _is("A source of similarities, without a recipe.")] = None
+    S: Annotated[Any, _is("A ready matrix, without a recipe.")] = None
+    analyzer: Annotated[Any, _is("In place of that of the language.")] = None
+    weighting: Annotated[Any, _is("Term weights, and k1 and b of BM25.")] = None
     encoder_cache: Annotated[
-        Any, Meta(description="File of encoded texts, so that no text is encoded twice.")
+        Any, _is("File of encoded texts, so that no text is encoded twice; may be new.")
     ] = None
     meaning_space: Annotated[
-        Any,
-        Meta(
-            description="Query table of the encoder, made by 'admin teach', or static for that of "
-            "the package softcosine-multilingual; that of minilm is bundled. A number keeps the "
-            "first N components of vectors (Matryoshka encoders)."
-        ),
+        Any, _is("Query table of 'admin teach'; static: of the package; N: cut vectors to N.")
     ] = None
 
     def __post_init__(self) -> None:
@@ -198,7 +159,8 @@ class IndexOptions(IndexRequest, frozen=True, kw_only=True):
         """Return the settings of the index before its first document, and others."""
         from softcosine.index.directory.manifest import IndexSettings
 
-        given = {name: getattr(self, name) for name in _SETTINGS}
+        shared = set(IndexSettings.__slots__).intersection(self.__struct_fields__)
+        given = {name: getattr(self, name) for name in shared}
         return IndexSettings(**{**given, "texts": self.keep_texts, **more})
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TypedDict
+from typing import Annotated, Any, Literal, Self, TypedDict, get_args
 
 import msgspec
 from msgspec import Meta, Struct, ValidationError
@@ -22,15 +22,7 @@ _UNBOUNDED = 1e300  # a bound refuses NaN and infinity
 
 
 class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A request; immutable. Make it by `of`, because a constructor does not check.
-
-    Attributes
-    ----------
-    OBJECTS : tuple of str
-        Options that are taken as they are, whatever they hold.
-    """
-
-    OBJECTS: ClassVar[tuple[str, ...]] = ()
+    """A request; immutable. Make it by `of`, because a constructor does not check."""
 
     @classmethod
     def of(cls, **options: Any) -> Self:
@@ -43,10 +35,9 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
         try:
             return msgspec.convert(options, cls)
         except (ValidationError, AttributeError):  # msgspec takes an array for a mapping
-            options = {
-                name: value if name in cls.OBJECTS else _plain(value)
-                for name, value in options.items()
-            }
+            hints = {own.name: own.type for own in msgspec.structs.fields(cls)}
+            typed = [name for name in options if Any not in get_args(hints.get(name))[:1]]
+            options |= {name: _plain(options[name]) for name in typed}
         try:
             return msgspec.convert(options, cls)
         except ValidationError as error:
