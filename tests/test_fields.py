@@ -401,7 +401,7 @@ def test_fields_without_words_find_nothing(n_docs, ranking, tmp_path):
         ("title", "such as"),
         ({"title", "body"}, "in order"),
         (3, "a mapping of names to weights"),
-        (["title", "title"], "must be distinct"),
+        (["title", "title"], "that are distinct"),
         ({"": 1}, "a name is a string"),
         ({1: 1}, "a name is a string"),
         ({"title": 0}, "weight of field 'title' is 0; it must be a number from"),

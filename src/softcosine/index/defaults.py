@@ -77,16 +77,12 @@ def checked_fields(fields: Any) -> tuple[Field, ...]:
     try:
         items = fields.items() if hasattr(fields, "items") else [(name, 1.0) for name in fields]
         checked = tuple(Field(name, weight) for name, weight in items)
-    except TypeError as error:
+    except TypeError:
+        checked = ()
+    distinct = len({one.name for one in checked}) == len(checked)
+    if isinstance(fields, str | set | frozenset) or not checked or not distinct:
         raise InvalidInputError(
-            f"fields is {fields!r}; pass a mapping of names to weights, such as "
-            '{"title": 0.5, "body": 1}.'
-        ) from error
-    if isinstance(fields, str | set | frozenset) or not checked:
-        raise InvalidInputError(
-            f"fields is {fields!r}; pass names with their weights, in order, such as "
-            '{"title": 0.5, "body": 1}.'
+            f"fields is {fields!r}; pass a mapping of names to weights, or a list of names that "
+            'are distinct, in order, such as {"title": 0.5, "body": 1}.'
         )
-    if len({one.name for one in checked}) < len(checked):
-        raise InvalidInputError(f"fields is {fields!r}; the names must be distinct.")
     return checked

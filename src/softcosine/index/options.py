@@ -90,13 +90,7 @@ class IndexOptions(IndexRequest, frozen=True, kw_only=True):
     ] = None
 
     def __post_init__(self) -> None:
-        from softcosine.index.defaults import (
-            AUTOMATIC_WEIGHTS,
-            ENCODER,
-            RANKING,
-            WEIGHTING,
-            checked_fields,
-        )
+        from softcosine.index import defaults
         from softcosine.index.language import check_language
         from softcosine.index.rankings import check_ranking
         from softcosine.matrix.term_similarity_matrix import checked_similarity
@@ -104,17 +98,18 @@ class IndexOptions(IndexRequest, frozen=True, kw_only=True):
         from softcosine.text.analyzer import Analyzer
         from softcosine.text.weighting import checked_weighting
 
-        recipe, fields = self._recipe(), checked_fields(self.fields)
+        recipe, fields = self._recipe(), defaults.checked_fields(self.fields)
         S = None if self.S is None else checked_similarity(self.S)
-        plain, ranking = S is None and recipe.plain, check_ranking(self.ranking or RANKING)
+        plain, ranking = S is None and recipe.plain, check_ranking(self.ranking or defaults.RANKING)
         language, analyzer = check_language(self.language, self.analyzer), self.analyzer
         if analyzer is None and language != "auto":
             analyzer = Analyzer.for_language(language)
         encoder = None if self.encoder == "none" else self.encoder
-        automatic = encoder in (ENCODER, STATIC) and self.meaning_space is None
-        if encoder == ENCODER and not (automatic and self.meaning != 0 and language != "none"):
-            encoder = STATIC  # which leaves the first documents nothing to decide
-        by_words = plain or S is not None or not AUTOMATIC_WEIGHTS.get(ranking)
+        automatic = encoder in (defaults.ENCODER, STATIC) and self.meaning_space is None
+        decided = not automatic or self.meaning == 0 or language == "none"
+        if encoder == defaults.ENCODER and decided:
+            encoder = STATIC
+        by_words = plain or S is not None or not defaults.AUTOMATIC_WEIGHTS.get(ranking)
         cached = encoder == STATIC and self.encoder_cache is not None
         if automatic and (cached or (by_words and not self.meaning)):
             encoder = None
@@ -127,7 +122,9 @@ class IndexOptions(IndexRequest, frozen=True, kw_only=True):
         checked = {
             "similarity": recipe, "S": S, "plain": plain, "ranking": ranking, "fields": fields,
             "language": None if language == "auto" else language, "analyzer": analyzer,
-            "weighting": WEIGHTING if self.weighting is None else checked_weighting(self.weighting),
+            "weighting": checked_weighting(
+                defaults.WEIGHTING if self.weighting is None else self.weighting
+            ),
             "positions": len(fields) > 1 if self.positions is None else self.positions,
             "encoder": encoder,
         }  # fmt: skip

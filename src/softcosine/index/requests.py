@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, Self, TypedDict, get_args
 
 import msgspec
@@ -35,9 +36,7 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
         try:
             return msgspec.convert(options, cls)
         except (ValidationError, AttributeError):  # msgspec takes an array for a mapping
-            hints = {own.name: own.type for own in msgspec.structs.fields(cls)}
-            typed = [name for name in options if Any not in get_args(hints.get(name))[:1]]
-            options |= {name: _plain(options[name]) for name in typed}
+            options |= {name: _plain(options[name]) for name in _typed(cls) & options.keys()}
         try:
             return msgspec.convert(options, cls)
         except ValidationError as error:
@@ -48,6 +47,12 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
         """The parameters of the search that this request needs."""
         shared = set(self.__struct_fields__) & set(SearchOptions.__struct_fields__)
         return SearchOptions(**{name: getattr(self, name) for name in shared})
+
+
+@cache
+def _typed(kind: type[Request]) -> set[str]:
+    """Return the options that are not objects, which stay as they are."""
+    return {own.name for own in msgspec.structs.fields(kind) if Any not in get_args(own.type)[:1]}
 
 
 def _plain(value: Any) -> Any:

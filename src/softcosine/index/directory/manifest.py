@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_type_hints
 
-from softcosine._validation import check_number
+from msgspec import Meta, convert, defstruct
+from msgspec.structs import asdict as values_of
+
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.defaults import Field
 from softcosine.index.rankings import check_ranking, checked_weights
 from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.counted_terms import check_df_limit
 from softcosine.text.weighting import Weighting
 
 if TYPE_CHECKING:
@@ -25,9 +26,12 @@ UNFORESEEN = (
     LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError
 )  # fmt: skip
 
-_FLAGS = ("positions", "texts", "plain", "frozen", "numbered")
+# Settings that manifests of earlier versions lack.
+_LATER: dict[str, Any] = {"mean_cosine": None, "records": {}, "undecided": False}
 _OPTIONAL = ("deleted", "norms", "updates", "coordinates")  # parts that a segment may lack
 _T = TypeVar("_T")
+# A number of documents, or a share of them.
+DfLimit = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class SegmentSettings:
     """The manifest entry of a segment: names of its parts, None for missing ones."""
 
     part: str
-    n_docs: int
+    n_docs: Annotated[int, Meta(ge=0, le=MAX_DOCS)]
     deleted: str | None = None
     norms: str | None = None
     updates: str | None = None
@@ -47,15 +51,6 @@ class SegmentSettings:
         kinds = {getattr(self, kind): kind for kind in _OPTIONAL}
         kinds.pop(None, None)
         return {self.part: "segment", **kinds}
-
-    @classmethod
-    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
-        """Return the entry of a segment; CorruptIndexError if it is invalid."""
-        return cls(
-            part=given_in(settings, "part", str),
-            n_docs=count_in(settings, "n_docs", MAX_DOCS),
-            **{kind: _name(settings, kind) for kind in _OPTIONAL},
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +115,15 @@ class IndexSettings:
     texts: bool = True
     plain: bool = False
     language: str | None = None
-    min_df: int | float = 1
-    max_df: int | float = 1.0
+    min_df: DfLimit = 1
+    max_df: DfLimit = 1.0
     recipe: SimilarityRecipe | None = None
     awaited: tuple[str, ...] = ()
     frozen: bool = False
     numbered: bool = False
     meaning: str | None = None
     meaning_weights: Mapping[str, float] = field(default_factory=dict)
-    mean_cosine: float | None = None
+    mean_cosine: Annotated[float, Meta(ge=0, le=0.9)] | None = None
     records: Mapping[str, Any] = field(default_factory=dict)
     undecided: bool = False
 
@@ -175,36 +170,19 @@ class IndexSettings:
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Return the settings of `to_dict`; CorruptIndexError if they are invalid."""
         try:
-            check_number(
-                "mean_cosine", settings.get("mean_cosine"), least=0, most=0.9, optional=True
-            )
             analyzer, recipe = settings["analyzer"], settings["recipe"]
             waits = recipe is not None and "awaited" in recipe
             read = cls(
-                segments=tuple(
-                    SegmentSettings.from_dict(segment)
-                    for segment in given_in(settings, "segments", list)
-                ),
-                space=_name(settings, "space"),
-                statistics=_name(settings, "statistics"),
-                fields=tuple(Field(**one) for one in given_in(settings, "fields", list)),
-                analyzer=None if analyzer is None else Analyzer.from_dict(analyzer),
-                weighting=Weighting.from_dict(settings["weighting"]),
-                ranking=check_ranking(settings["ranking"]),
-                note=given_in(settings, "note", str),
-                language=_name(settings, "language"),
-                min_df=check_df_limit("min_df", settings["min_df"]),
-                max_df=check_df_limit("max_df", settings["max_df"]),
-                awaited=tuple(map(str, given_in(recipe, "awaited", list))) if waits else (),
-                recipe=None if waits or recipe is None else _recipe(recipe),
-                meaning=_name(settings, "meaning"),
-                meaning_weights=checked_weights(given_in(settings, "meaning_weights", dict)),
-                mean_cosine=settings.get("mean_cosine"),
-                records=dict(settings.get("records", {})),
-                undecided=settings.get("undecided", False) is True,  # earlier versions lack it
-                **{name: given_in(settings, name, bool) for name in _FLAGS},
+                **{
+                    **values_of(convert(settings, _Stored)),
+                    "analyzer": None if analyzer is None else Analyzer.from_dict(analyzer),
+                    "awaited": convert(recipe["awaited"], tuple[str, ...]) if waits else (),
+                    "recipe": None if waits or recipe is None else _recipe(recipe),
+                }
             )
-        except (*UNFORESEEN, InvalidInputError) as error:
+            check_ranking(read.ranking)
+            checked_weights(read.meaning_weights)
+        except UNFORESEEN as error:
             raise CorruptIndexError(f"the manifest lacks a part of an index: {error!r}") from error
         names = [one.name for one in read.fields]
         for what, every in (("part", read.parts), ("field", names)):
@@ -221,6 +199,18 @@ class IndexSettings:
                 "rebuild the index."
             )
         return read
+
+
+_KINDS = get_type_hints(IndexSettings, {**globals(), "SimilarityRecipe": Any}, include_extras=True)
+_Stored = defstruct(  # what JSON holds as it is
+    "_Stored",
+    [
+        (name, kind, _LATER[name]) if name in _LATER else (name, kind)
+        for name, kind in _KINDS.items()
+        if name not in ("analyzer", "recipe", "awaited")
+    ],
+    kw_only=True,
+)
 
 
 def _recipe(stated: Mapping[str, Any]) -> SimilarityRecipe:
@@ -243,11 +233,6 @@ def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
             "the index."
         )
     return value
-
-
-def _name(settings: Mapping[str, Any], name: str) -> str | None:
-    """Return the name of a part; None if there is none."""
-    return None if settings.get(name) is None else given_in(settings, name, str)
 
 
 def count_in(settings: Mapping[str, Any], name: str, most: int = _COUNTED) -> int:
