@@ -69,11 +69,8 @@ def above(counted: dict[str, Counter[str]]) -> list[str]:
     ]
 
 
-def spelled() -> list[str]:
-    """Return the places that spell four or more options of a search together."""
-    from softcosine.index.requests import SearchOptions
-
-    options = set(SearchOptions.__struct_fields__)
+def spelled(options: set[str], least: int) -> list[str]:
+    """Return the places that spell so many of some options together."""
     places = []
     for file in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
@@ -82,6 +79,8 @@ def spelled() -> list[str]:
                     names = [one.arg for one in (*node.args.args, *node.args.kwonlyargs)]
                 case ast.Call():
                     names = [one.arg or "" for one in node.keywords]
+                case ast.Dict():
+                    names = [one.value for one in node.keys if isinstance(one, ast.Constant)]
                 case ast.ClassDef():
                     names = [
                         one.target.id
@@ -90,7 +89,7 @@ def spelled() -> list[str]:
                     ]
                 case _:
                     continue
-            if len(options.intersection(names)) >= 4:
+            if len(options.intersection(names)) >= least:
                 places.append(f"{file.relative_to(SOURCE)}:{node.lineno}")
     return places
 
@@ -282,6 +281,8 @@ def main() -> None:
 def report(counted: dict[str, Counter[str]]) -> None:
     """Print everything."""
     import softcosine
+    from softcosine.index.options import IndexOptions
+    from softcosine.index.requests import SearchOptions
 
     print(f"{'room':<16}{'lines':>8}{'files':>8}{'functions':>11}{'classes':>9}")
     library = sum((own for room, own in counted.items() if room not in APART), Counter[str]())
@@ -293,8 +294,12 @@ def report(counted: dict[str, Counter[str]]) -> None:
             f"{own['classes']:>9,}"
         )
     print(f"library: all but {', '.join(APART)}\n")
-    places = spelled()
+    places = spelled({*SearchOptions.__struct_fields__}, 4)
     print(f"{len(places)} places spell four or more options of a search: {', '.join(places)}")
+    places = spelled({*IndexOptions.__struct_fields__}, 5)
+    print(
+        f"{len(places)} places spell five or more options of making an index: {', '.join(places)}"
+    )
     print(f"{len(softcosine.__all__)} public names")
     shown, options = commands()
     print(f"{len(shown)} commands at the top: {', '.join(shown)}")

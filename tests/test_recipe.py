@@ -255,9 +255,10 @@ def test_a_tiny_exponent_gives_no_warning():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"similarity": {"sources": []}}, "similarity is of type dict; pass a SimilarityRecipe"),
+        ({"similarity": "english"}, "similarity is of type str; pass a SimilarityRecipe"),
+        ({"similarity": {"source": []}}, "a recipe has no setting 'source'; it has sources, "),
         ({"similarity": SimilarityRecipe(), "plain": True}, "exclude each other"),
-        ({"similarity": SimilarityRecipe(), "max_neighbors": 3}, "a recipe has a setting of its own"),
+        ({"similarity": SimilarityRecipe(), "max_neighbors": 3}, "a recipe has a setting of its"),
     ],
 )
 def test_an_index_takes_one_way_to_make_s(settings, message):

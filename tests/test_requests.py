@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import re
 from typing import get_args, get_type_hints
 
 import msgspec
 import numpy as np
 import pytest
+import typer
 
-from softcosine import FirstStage, SoftIndex
+from softcosine import FirstStage, PairSimilarity, SimilarityRecipe, SoftIndex
 from softcosine.errors import InvalidInputError
+from softcosine.index.options import IndexKeywords, IndexOptions, IndexRequest
 from softcosine.index.requests import (
     ExplainRequest,
     Request,
@@ -54,11 +57,15 @@ def test_an_operation_answers_as_its_method():
 
 @pytest.mark.parametrize(
     ("keywords", "request_kind"),
-    [(SearchKeywords, SearchOptions), (ScoringKeywords, ExplainRequest)],
+    [
+        (SearchKeywords, SearchOptions),
+        (ScoringKeywords, ExplainRequest),
+        (IndexKeywords, IndexOptions),
+    ],
 )
 def test_keywords_are_the_options_of_a_request(keywords, request_kind):
     names = {field.name for field in msgspec.structs.fields(request_kind)}
-    assert set(get_type_hints(keywords)) == names - {"q", "id"}
+    assert set(keywords.__annotations__) == names - {"q", "id"}
 
 
 def kinds(base: type[Request] = Request) -> list[type[Request]]:
@@ -115,3 +122,70 @@ def test_numbers_and_arrays_of_numpy_are_taken():
 def test_a_request_as_json_is_read_back():
     request = SearchRequest.of(q="a", k=3, where={"a": [1]}, first_stage=FirstStage(None, 200))
     assert msgspec.json.decode(msgspec.json.encode(request), type=SearchRequest) == request
+
+
+def test_every_door_has_the_options_of_making_an_index_and_tells_them():
+    pytest.importorskip("starlette")
+    from softcosine.cli.app import app
+    from softcosine.client import Client
+    from softcosine.serve.models import CreateBody
+
+    stated, every = IndexRequest.__struct_fields__, IndexOptions.__struct_fields__
+    assert CreateBody.__struct_fields__ == stated
+    for method, options in (
+        (SoftIndex.create, every), (SoftIndex.from_texts, every), (Client.create, stated)
+    ):  # fmt: skip
+        told = re.findall(r"\w+", inspect.getdoc(method))
+        assert set(options) <= set(told)
+    flags = {"fields": "field", "keep_texts": "texts"}
+    index = typer.main.get_command(app).commands["index"]
+    shown = {one.removeprefix("--") for own in index.params for one in own.opts}
+    for name in {*stated, "encoder_cache", "meaning_space"} - {"similarity"}:
+        assert flags.get(name, name.replace("_", "-")) in shown
+
+
+def test_all_ways_to_say_how_similar_words_are_found_make_one_recipe():
+    pairs = PairSimilarity({("tyre", "tire"): 0.75})
+    recipe = SimilarityRecipe(sources=["edit-distance"], max_neighbors=3)
+    for options, expected in (
+        ({}, SimilarityRecipe()),
+        ({"plain": True}, SimilarityRecipe(sources=())),
+        ({"max_neighbors": 3}, SimilarityRecipe(max_neighbors=3)),
+        ({"source": pairs, "max_neighbors": 3}, SimilarityRecipe(sources=[pairs], max_neighbors=3)),
+        ({"similarity": recipe}, recipe),
+        ({"similarity": recipe.to_dict()}, recipe),
+    ):
+        assert IndexOptions.of(**options).similarity == expected
+
+
+def test_objects_stay_as_they_are_where_numbers_are_those_of_numpy():
+    class Listed(list):
+        """An encoder that is a collection, as a sequence of layers is."""
+
+    encoder, pair = Listed([1]), (None, Listed([2]))
+    fields = {"title": np.float64(2)}
+    made = IndexOptions.of(encoder=encoder, min_df=np.int64(2), max_df=np.float32(0.5))
+    assert made.encoder is encoder
+    assert (made.min_df, made.max_df) == (2, 0.5)
+    assert IndexOptions.of(encoder=pair, fields=fields, max_neighbors=np.int32(4)).encoder is pair
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kk": 1}, "no option 'kk'; there are .*max_neighbors"),
+        ({"min_df": True}, "min_df is True; it must be a whole number of 0 or more or a number"),
+        ({"max_df": 1.5}, r"max_df is 1.5; .* from 0 to 1\."),
+        ({"max_neighbors": 2.0}, "max_neighbors is 2.0; it must be a whole number of 0 or more"),
+        ({"meaning": float("nan")}, "meaning is nan; it must be a number from 0 to 1,000,000"),
+        ({"meaning": {"soft_bm25": -1}}, "meaning is .*-1"),
+        ({"keep_texts": 0}, "keep_texts is 0; it must be True or False"),
+        ({"encoder": None, "encoder_cache": "x"}, "are for an index with an encoder"),
+        ({"plain": True, "meaning": 0}, "are for an index with an encoder"),
+        ({"plain": False, "similarity": {}, "S": 3}, "exclude each other"),
+    ],
+)
+def test_a_wrong_option_of_making_an_index_is_named(options, message):
+    for make in (IndexOptions.of, SoftIndex.create):
+        with pytest.raises(InvalidInputError, match=message):
+            make(**options)

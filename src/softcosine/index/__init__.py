@@ -9,6 +9,7 @@ Imports run downwards in this order, and `writer` beside `search`:
 * `near_duplicates`: all similar pairs and groups of near duplicates.
 * `spaces`: the sum of words and meaning that ranks documents; start with `spaces.sum`.
 * `query`: query parser, query vectors, filters, phrases, spelling suggestions.
+* `options`: how an index is made.
 * `directory`: an index on disk or in memory: commits, manifests, check, backup.
 * `encoding`: the encoder of an index; `language`: the analyzer that fits the texts.
 * `rankings`: soft cosine, soft BM25 and the other rankings, prepared for a segment.
