@@ -80,7 +80,7 @@ def spelled(options: set[str], least: int) -> list[str]:
                 case ast.Call():
                     names = [one.arg or "" for one in node.keywords]
                 case ast.Dict():
-                    names = [one.value for one in node.keys if isinstance(one, ast.Constant)]
+                    names = [str(one.value) for one in node.keys if isinstance(one, ast.Constant)]
                 case ast.ClassDef():
                     names = [
                         one.target.id

@@ -33,12 +33,7 @@ loaded_encoders: dict[tuple[str | int, str | Path | None], tuple[object, IndexEn
 
 
 def build_shard(
-    folder: Path,
-    work: Path,
-    shard: int,
-    n_shards: int,
-    memory: int,
-    encoder: tuple[Any, Any] | None,
+    folder: Path, work: Path, shard: int, n_shards: int, memory: int, encoder: Any
 ) -> None:
     """Build a shard, unless it is built.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_type_hints
 
-from msgspec import Meta, convert, defstruct
-from msgspec.structs import asdict as values_of
+from msgspec import Meta, convert, defstruct, to_builtins
+from msgspec.structs import asdict
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.defaults import Field
@@ -157,13 +157,10 @@ class IndexSettings:
         if self.recipe is not None and not awaited:
             recipe = self.recipe.to_dict()
         return {
-            **{one.name: getattr(self, one.name) for one in fields(self) if one.name != "awaited"},
-            "segments": [asdict(segment) for segment in self.segments],
-            "fields": [asdict(one) for one in self.fields],
+            **to_builtins({name: getattr(self, name) for name in _Stored.__struct_fields__}),
             "analyzer": None if self.analyzer is None else self.analyzer.to_dict(),
             "weighting": self.weighting.to_dict(),
             "recipe": recipe,
-            "meaning_weights": dict(self.meaning_weights),
         }
 
     @classmethod
@@ -174,8 +171,9 @@ class IndexSettings:
             waits = recipe is not None and "awaited" in recipe
             read = cls(
                 **{
-                    **values_of(convert(settings, _Stored)),
+                    **asdict(convert(settings, _Stored)),
                     "analyzer": None if analyzer is None else Analyzer.from_dict(analyzer),
+                    "weighting": Weighting.from_dict(settings["weighting"]),
                     "awaited": convert(recipe["awaited"], tuple[str, ...]) if waits else (),
                     "recipe": None if waits or recipe is None else _recipe(recipe),
                 }
@@ -207,7 +205,7 @@ _Stored = defstruct(  # what JSON holds as it is
     [
         (name, kind, _LATER[name]) if name in _LATER else (name, kind)
         for name, kind in _KINDS.items()
-        if name not in ("analyzer", "recipe", "awaited")
+        if name not in ("analyzer", "weighting", "recipe", "awaited")
     ],
     kw_only=True,
 )
