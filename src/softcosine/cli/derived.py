@@ -218,11 +218,6 @@ def flag_name(name: str) -> str:
     return _FLAGS.get(name, _Flag()).name or f"--{name.replace('_', '-')}"
 
 
-def flag_of(request: type[Request], name: str) -> Any:
-    """Return the declaration of an option of a request, for ``Annotated``."""
-    return get_args(FromRequest(request, only=(name,)).parameters[0].annotation)[1]
-
-
 def _described(hint: Any) -> tuple[Any, str, tuple[str, ...]]:
     """Return what a command line takes for an option, its description and its choices."""
     text = ""

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from softcosine.cli.completing import complete_index
-from softcosine.cli.derived import flag, flag_of, option
+from softcosine.cli.derived import FromRequest, flag, option
 from softcosine.cli.opening import in_a_folder
 from softcosine.cli.reading import each_document
 from softcosine.errors import InvalidInputError
@@ -70,7 +70,8 @@ Overwrites = Annotated[bool, flag("--overwrite", "Replace what exists.")]
 Json = Annotated[bool, flag("--json", "Print one line of JSON per result.")]
 Summary = Annotated[bool, flag("--json", "Print a summary as JSON.")]
 Limit = Annotated[int, flag("-k N", "Maximum number of results.")]
-Language = Annotated[str | None, flag_of(IndexOptions, "language")]
+_MAKING = {one.name: get_args(one.annotation)[1] for one in FromRequest(IndexOptions).parameters}
+Language = Annotated[str | None, _MAKING["language"]]
 Stemmer = Annotated[
     str | None,
     flag(
@@ -80,7 +81,7 @@ Stemmer = Annotated[
         "none",
     ),
 ]
-Encoder = Annotated[str | None, flag_of(IndexOptions, "encoder")]
+Encoder = Annotated[str | None, _MAKING["encoder"]]
 KnownEncoder = Annotated[
     str | None,
     flag(
@@ -96,8 +97,8 @@ QueryEncoder = Annotated[
         more=True,
     ),
 ]
-EncoderCache = Annotated[Path | None, flag_of(IndexOptions, "encoder_cache")]
-MeaningSpace = Annotated[Path | None, flag_of(IndexOptions, "meaning_space")]
+EncoderCache = Annotated[Path | None, _MAKING["encoder_cache"]]
+MeaningSpace = Annotated[Path | None, _MAKING["meaning_space"]]
 Memory = Annotated[
     str, flag("--memory SIZE", "Approximate memory for buffered documents: 512M, 2G.")
 ]

@@ -44,12 +44,15 @@ class IndexRequest(Request, frozen=True, kw_only=True):
     similarity: Annotated[Any, _is("Recipe of the similarities of words.")] = None
     plain: Annotated[bool, _is("Rank by equal words alone: ordinary BM25.")] = False
     max_neighbors: Annotated[
-        _Count | None, _is("Maximum number of similar words per word [100; 10 of texts alone].")
+        _Count | None, _is("Maximum number of similar words per word [100; 10 from texts alone].")
     ] = None
     language: Annotated[
         str, _is("Language of the texts: german, english+german, ...; none, or auto to detect it.")
     ] = "auto"
-    ranking: Annotated[str | None, _is("Default ranking of searches [soft_tf_bm25].")] = None
+    ranking: Annotated[
+        str | None,
+        _is("Default ranking: soft_tf_bm25, soft_bm25, soft_cosine, expanded_cosine, ..."),
+    ] = None
     fields: Annotated[Any, _is("Text fields with scores of their own, by weight.")] = None
     min_df: Annotated[_Limit, _is("Drop words in fewer documents: a number, or a share.")] = 1
     max_df: Annotated[_Limit, _is("Drop words in more documents: a number, or a share.")] = 1.0
@@ -58,7 +61,8 @@ class IndexRequest(Request, frozen=True, kw_only=True):
     ] = None
     keep_texts: Annotated[bool, _is("Store the texts.")] = True
     encoder: Annotated[
-        Any, _is("Reads documents, to rank by meaning too: minilm, static, auto, none, a folder.")
+        Any,
+        _is("Encoder that reads the documents: auto, minilm, static, none, a folder, hub:NAME."),
     ] = "auto"
     meaning: Annotated[_Weight | _Weights | None, _is("Weight of meaning; 0 for words alone.")] = (
         None
@@ -86,7 +90,8 @@ class IndexOptions(IndexRequest, frozen=True, kw_only=True):
         Any, _is("File of encoded texts, so that no text is encoded twice; may be new.")
     ] = None
     meaning_space: Annotated[
-        Any, _is("Query table of 'admin teach'; static: of the package; N: cut vectors to N.")
+        Any,
+        _is("Query table of the encoder, by 'admin teach', or the number of components to keep."),
     ] = None
 
     def __post_init__(self) -> None:
