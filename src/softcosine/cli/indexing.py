@@ -182,7 +182,11 @@ def index(
     here ('admin encode' does it later, too). By default (auto), minilm reads documents in English
     if it is installed and they are at most 5,000 with 500,000 word pieces; else a bundled table of
     word pieces gives them coordinates (static). The index stores the choice, which later documents
-    do not change. none leaves meaning out. --meaning and --encoder-cache are for either choice.
+    do not change. none leaves meaning out; another encoder is named by its folder or name, or
+    hub:NAME. --meaning and --encoder-cache are for either choice. --meaning-space static is the
+    query table of the package softcosine-multilingual; that of minilm is bundled.
+
+    Rankings are soft_tf_bm25, soft_bm25, soft_cosine, inner_product and expanded_cosine.
 
     The summary counts the entries of your synonym lists that are used, with the reasons for
     unused ones.

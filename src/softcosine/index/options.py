@@ -50,8 +50,7 @@ class IndexRequest(Request, frozen=True, kw_only=True):
         str, _is("Language of the texts: german, english+german, ...; none, or auto to detect it.")
     ] = "auto"
     ranking: Annotated[
-        str | None,
-        _is("Default ranking: soft_tf_bm25, soft_bm25, soft_cosine, expanded_cosine, ..."),
+        str | None, _is("Default ranking [soft_tf_bm25], or soft_bm25, soft_cosine, ...")
     ] = None
     fields: Annotated[Any, _is("Text fields with scores of their own, by weight.")] = None
     min_df: Annotated[_Limit, _is("Drop words in fewer documents: a number, or a share.")] = 1
@@ -61,12 +60,9 @@ class IndexRequest(Request, frozen=True, kw_only=True):
     ] = None
     keep_texts: Annotated[bool, _is("Store the texts.")] = True
     encoder: Annotated[
-        Any,
-        _is("Encoder that reads the documents: auto, minilm, static, none, a folder, hub:NAME."),
+        Any, _is("Encoder that reads the documents: auto, minilm, static, none, a folder.")
     ] = "auto"
-    meaning: Annotated[_Weight | _Weights | None, _is("Weight of meaning; 0 for words alone.")] = (
-        None
-    )
+    meaning: Annotated[_Weight | _Weights | None, _is("Weight of meaning, 0 for none.")] = None
     note: Annotated[str, _is("Where the similarities come from, for people.")] = ""
 
 
@@ -90,8 +86,7 @@ class IndexOptions(IndexRequest, frozen=True, kw_only=True):
         Any, _is("File of encoded texts, so that no text is encoded twice; may be new.")
     ] = None
     meaning_space: Annotated[
-        Any,
-        _is("Query table of the encoder, by 'admin teach', or the number of components to keep."),
+        Any, _is("Query table of the encoder, by 'admin teach', or components to keep.")
     ] = None
 
     def __post_init__(self) -> None:
