@@ -189,3 +189,11 @@ def test_a_wrong_option_of_making_an_index_is_named(options, message):
     for make in (IndexOptions.of, SoftIndex.create):
         with pytest.raises(InvalidInputError, match=message):
             make(**options)
+
+
+def test_fields_that_are_read_once_are_read_once():
+    assert [own.name for own in IndexOptions.of(fields=iter("ab")).fields] == ["a", "b"]
+    with pytest.raises(InvalidInputError, match="a field is called 3"):
+        IndexOptions.of(fields=iter(["a", 3]))
+    with pytest.raises(InvalidInputError, match="language is 'bad'"):
+        IndexOptions.of(fields=iter("ab"), language="bad")

@@ -35,7 +35,9 @@ class Request(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omi
         """
         try:
             return msgspec.convert(options, cls)
-        except (ValidationError, AttributeError):  # msgspec takes an array for a mapping
+        except (ValidationError, AttributeError) as error:  # msgspec takes an array for a mapping
+            if isinstance(error.__cause__, InvalidInputError):  # of a check of several options
+                raise error.__cause__ from None
             options |= {name: _plain(options[name]) for name in _typed(cls) & options.keys()}
         try:
             return msgspec.convert(options, cls)

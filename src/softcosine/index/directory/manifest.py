@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_type_hints
 
-from msgspec import Meta, convert, defstruct, to_builtins
-from msgspec.structs import asdict
+from msgspec import Meta, convert, defstruct
+from msgspec.structs import asdict as values_of
 
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.defaults import Field
@@ -157,7 +157,10 @@ class IndexSettings:
         if self.recipe is not None and not awaited:
             recipe = self.recipe.to_dict()
         return {
-            **to_builtins({name: getattr(self, name) for name in _Stored.__struct_fields__}),
+            **{name: getattr(self, name) for name in _Stored.__struct_fields__},
+            "segments": [asdict(segment) for segment in self.segments],
+            "fields": [asdict(one) for one in self.fields],
+            "meaning_weights": dict(self.meaning_weights),
             "analyzer": None if self.analyzer is None else self.analyzer.to_dict(),
             "weighting": self.weighting.to_dict(),
             "recipe": recipe,
@@ -171,7 +174,7 @@ class IndexSettings:
             waits = recipe is not None and "awaited" in recipe
             read = cls(
                 **{
-                    **asdict(convert(settings, _Stored)),
+                    **values_of(convert(settings, _Stored)),
                     "analyzer": None if analyzer is None else Analyzer.from_dict(analyzer),
                     "weighting": Weighting.from_dict(settings["weighting"]),
                     "awaited": convert(recipe["awaited"], tuple[str, ...]) if waits else (),
