@@ -406,8 +406,10 @@ class SimilarityRecipe:
         return {"format": _FORMAT, "version": _VERSION, **values}
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+    def from_dict(cls, given: Mapping[str, Any], *, trusted: bool = True) -> Self:
         """Return the recipe from the result of `to_dict`; missing settings have their defaults.
+
+        One from elsewhere, if `trusted` is false, cannot name files and models; none is looked for.
 
         Raises
         ------
@@ -437,6 +439,14 @@ class SimilarityRecipe:
             raise InvalidInputError(
                 f"a recipe has no setting {unknown[0]!r}; it has {', '.join(known)}."
             )
+        sources = values.get("sources")
+        for source in sources if isinstance(sources, list) and not trusted else ():
+            if not needs_nothing(source):
+                raise InvalidInputError(
+                    f"the source {source!r:.100} is a file or a model, which a recipe from "
+                    "elsewhere cannot name; use sources of the library, such as english, texts and "
+                    "edit-distance, or make the index by 'softcosine index' where the file is."
+                )
         lines = values.get("overrides")
         if lines is not None:
             values["overrides"] = decisions_of_lines(lines)

@@ -10,13 +10,13 @@ from msgspec import to_builtins
 from starlette.responses import Response
 
 from softcosine.errors import InvalidInputError
+from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.serve import models
 from softcosine.serve.json_text import json_response
 from softcosine.serve.problems import Problem
 from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import ServedIndex
 from softcosine.serve.server import Server
-from softcosine.similarity.registry import needs_nothing
 
 __all__: list[str] = []
 
@@ -64,15 +64,18 @@ async def get_index(call: Call[None]) -> Response:
 async def create_index(call: Call[models.CreateBody]) -> Response:
     """Create an index without documents."""
     name, server = call.path["i"], call.server
-    sources = _checked_sources((call.body.similarity or {}).get("sources"))
     # Without defaults.
     options: dict[str, Any] = {"encoder": server.settings.encoder, **to_builtins(call.body)}
+    stated = call.body.similarity
     try:
+        if stated is not None:
+            options["similarity"] = SimilarityRecipe.from_dict(stated, trusted=False)
         served = await asyncio.to_thread(server.catalog.create, name, options)
     except FileNotFoundError as error:
+        given = map(str, (stated or {}).get("sources") or ())
         _log.warning("the index %s cannot be created: %s", name, error)
         raise InvalidInputError(
-            f"data of the sources ({', '.join(sources) or 'default'}) or of the encoder are not "
+            f"data of the sources ({', '.join(given) or 'default'}) or of the encoder are not "
             "installed on the server; install them there (its log says which), or name others."
         ) from error
     record = await asyncio.to_thread(index_record, server, served)
@@ -113,16 +116,3 @@ def index_record(server: Server, served: ServedIndex) -> dict[str, Any]:
     index = served.view.index
     aliases = [alias for alias, name in server.catalog.aliases.items() if name == served.name]
     return {"name": served.name, "aliases": sorted(aliases), **index.info()}
-
-
-def _checked_sources(given: Any) -> list[str]:
-    """Return the names of the sources of a recipe, which may be no files of the server."""
-    names = [one for one in given if isinstance(one, str)] if isinstance(given, list) else []
-    for source in names:
-        if not needs_nothing(source):
-            raise InvalidInputError(
-                f"the source {source!r:.100} is a file or a model, which requests cannot name; use "
-                "sources of the library, such as english, texts and edit-distance, or make the "
-                "index by 'softcosine index' in the folder of the server."
-            )
-    return names

@@ -216,13 +216,10 @@ _Stored = defstruct(  # what JSON holds as it is
 
 def _recipe(stated: Mapping[str, Any]) -> SimilarityRecipe:
     from softcosine.matrix.recipe import SimilarityRecipe  # which an opened index does not need
-    from softcosine.similarity.registry import needs_nothing
 
-    for name in stated.get("sources") or ():
-        if not needs_nothing(name):  # before anything could look for a file of that name
-            raise InvalidInputError(f"the recipe of an index names the source {name!r:.80}.")
     # Earlier versions could propose neighbours; now all are compared, and S is exact.
-    return SimilarityRecipe.from_dict({**stated, "proposer": None, "calibrate": False})
+    earlier = {"proposer": None, "calibrate": False}
+    return SimilarityRecipe.from_dict({**stated, **earlier}, trusted=False)
 
 
 def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
