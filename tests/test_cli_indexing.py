@@ -140,6 +140,16 @@ def test_places_of_words_find_phrases_without_texts(run, folder):
     assert "phrase" in run("search", "b.index", '"green tea"', code=2)
 
 
+def test_common_words_are_left_out_and_a_note_is_kept(run, folder):
+    Path("three.txt").write_text("tea and milk\ntea and a tyre\ntea for two\n")
+    run("index", "three.txt", "-o", "a.index", "--plain", "--max-df", 0.5, "--note", "three lines")
+    assert "tea" not in SoftIndex.open("a.index").vocabulary
+    assert "three lines" in SoftIndex.open("a.index").note
+    run("index", "three.txt", "-o", "b.index", "--plain", "--max-df", 3, "--no-positions")
+    assert "tea" in SoftIndex.open("b.index").vocabulary
+    assert "max_df is 1.5" in run("index", "three.txt", "-o", "c", "--max-df", 1.5, code=2)
+
+
 def test_decisions_and_sources_of_texts_go_with_fields(run, folder):
     Path("pins.txt").write_text("tea = puncture 0.25\n")
     run(

@@ -202,15 +202,15 @@ def index(
     given = making.options(options, settings=settings, text=reading.text_fields)
     if settings is not None:
         given = _tuned(settings, given, reading.text_fields)
-    made_by = IndexOptions.of(**given)
-    whole = memory is None and "snos" in made_by.similarity.names
+    chosen = IndexOptions.of(**given)
+    whole = memory is None and "snos" in chosen.similarity.names
     started, columns = time.perf_counter(), Types(types_named(reading.types))
     weights, records = given.get("fields"), {"id": reading.id_field, "text": reading.text_fields}
     fields = fields_named(reading.id_field, weights or reading.text_fields, separate=bool(weights))
     limit = None if whole else bytes_in(memory or "1G")
     with Reporter() as report, saying_how_to_go_on(options.get("encoder_cache")):
         documents = reading.documents(inputs, fields, report, types=columns)
-        with creating(output, made_by, overwrite=overwrite, records=records) as made:
+        with creating(output, chosen, overwrite=overwrite, records=records) as made:
             with IndexWriter(made[1], memory=limit, progress=report) as writer:
                 for document in documents:
                     writer.add(document.id, document.text, document.metadata)

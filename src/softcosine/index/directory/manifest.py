@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_type_hints
 from msgspec import Meta, convert, defstruct
 from msgspec.structs import asdict as values_of
 
-from softcosine.errors import CorruptIndexError, InvalidInputError
+from softcosine.errors import CorruptIndexError
 from softcosine.index.defaults import Field
 from softcosine.index.rankings import check_ranking, checked_weights
 from softcosine.index.segment.segment import MAX_DOCS
