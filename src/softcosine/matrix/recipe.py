@@ -443,12 +443,10 @@ class SimilarityRecipe:
         for source in sources if isinstance(sources, list) and not trusted else ():
             if not needs_nothing(source):
                 raise InvalidInputError(
-                    f"the source {source!r:.100} is a file or a model, which a recipe from "
-                    "elsewhere cannot name; use sources of the library, such as english, texts and "
-                    "edit-distance, or make the index by 'softcosine index' where the file is."
+                    f"the source {source!r:.100} is a file or a model, which a recipe of others "
+                    "cannot name; name those of the library, or make the index by 'softcosine index'."
                 )
-        lines = values.get("overrides")
-        if lines is not None:
+        if (lines := values.get("overrides")) is not None:
             values["overrides"] = decisions_of_lines(lines)
         try:
             return cls(**values)
