@@ -444,7 +444,7 @@ class SimilarityRecipe:
             if not needs_nothing(source):
                 raise InvalidInputError(
                     f"the source {source!r:.100} is a file or a model, which a recipe of others "
-                    "cannot name; name those of the library, or make the index by 'softcosine index'."
+                    "cannot name; name those of the library, or make it by 'softcosine index'."
                 )
         if (lines := values.get("overrides")) is not None:
             values["overrides"] = decisions_of_lines(lines)
