@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 from softcosine._progress import Report, silent
 from softcosine.errors import InvalidInputError
 from softcosine.index.language import analyze_in_language
-from softcosine.index.options import IndexOptions
+from softcosine.index.options import IndexKeywords, IndexOptions
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.writer.creation import creating
 from softcosine.index.writer.index_writer import IndexWriter
@@ -30,11 +30,9 @@ def learn_from(
     field: TextField,
     path: str | Path | None = None,
     *,
-    language: str = "auto",
-    keep_texts: bool = True,
     overwrite: bool = False,
     progress: Report | None = None,
-    **settings: Any,
+    **options: Unpack[IndexKeywords],
 ) -> SoftIndex:
     """Return an index of the texts of a field, for `SoftIndex.expand`.
 
@@ -47,16 +45,12 @@ def learn_from(
     field : TextField
     path : path of a folder, optional
         In memory by default.
-    language : str
-        See `SoftIndex.create`.
-    keep_texts : bool
-        Whether to store the texts too, for snippets and phrases.
     overwrite : bool
         Whether to replace an index at `path`.
     progress : callable, optional
         Called with (task, done, total); total may be None.
-    **settings
-        Others of `SoftIndex.create`, such as ``similarity``.
+    **options
+        Those of `SoftIndex.create`, such as ``language`` and ``similarity``.
 
     Raises
     ------
@@ -73,12 +67,13 @@ def learn_from(
             f"no document of {field.address} has a text in the field {field.name}."
         )
     texts = [text for _, text in sample]
-    found = analyze_in_language(texts, language)
+    found = analyze_in_language(texts, options.get("language", "auto"))
     analyzer = _nearest(field, texts, replace(found.analyzer, joints=False))
-    settings = {
-        "analyzer": analyzer, "language": found.language, "ranking": "soft_bm25", "encoder": None,
-        "weighting": _weighting(field, texts, analyzer), "keep_texts": keep_texts,
-        "note": f"texts of the field {field.name} of {field.address}", **settings,
+    options = {
+        "analyzer": analyzer, "weighting": _weighting(field, texts, analyzer),
+        "ranking": "soft_bm25", "encoder": None,
+        "note": f"texts of the field {field.name} of {field.address}", **options,
+        "language": found.language,
     }  # fmt: skip
 
     def fill(writer: IndexWriter) -> None:
@@ -89,10 +84,10 @@ def learn_from(
                 writer.add(id, text)
 
     if path is None:
-        index = SoftIndex.create(**settings)
+        index = SoftIndex.create(**options)
         fill(index.writer(progress=progress))
         return index
-    with creating(path, IndexOptions.of(**settings), overwrite=overwrite) as made:
+    with creating(path, IndexOptions.of(**options), overwrite=overwrite) as made:
         fill(IndexWriter(made[1], progress=progress))
         del made  # closes all files before the folder is renamed
     return SoftIndex.open(path)
