@@ -49,9 +49,8 @@ class PieceFrequencies:
         """Return ln(1 + N / df) of some pieces, with 1/2 for a df of 0, float64."""
         df = np.zeros(len(pieces))
         if len(self.numbers):
-            places = np.searchsorted(self.numbers, pieces).clip(max=len(self.numbers) - 1)
-            known = self.numbers[places] == pieces
-            df[known] = self.frequencies[places[known]]
+            places = np.minimum(self.numbers.searchsorted(pieces), len(self.numbers) - 1)
+            df = np.where(self.numbers[places] == pieces, self.frequencies[places], 0.0)
         idf: NDArray[np.float64] = np.log1p(self.n_docs / np.maximum(df, 0.5))
         return idf
 
@@ -64,25 +63,40 @@ class StaticQuery:
     ----------
     vector : ndarray of shape (dimensions,), float64
         Of length 1; it does not depend on the order of the words, to the bit.
-    words : tuple of str
-        As given.
-    entries : tuple of ndarray of shape (n_entries,)
-        Words, their pieces and the weights of these; a piece may occur several times in a word.
+    counted : tuple of (str, tuple of int, float)
+        Each word, as the tokenizer normalises it, with its pieces and its weight.
+    pieces : ndarray of shape (n_pieces,), int32
+        The distinct pieces, ascending.
+    roots : ndarray of shape (n_pieces,), float64
+        The square roots of their idf.
     rows : ndarray of shape (n_pieces, dimensions), float64
-        Coordinates of the pieces, divided by the length of the query's sum.
+        Their coordinates.
+    length : float
+        Of the sum.
     """
 
     vector: NDArray[np.float64]
-    words: tuple[str, ...]
-    entries: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+    counted: tuple[tuple[str, tuple[int, ...], float], ...]
+    pieces: NDArray[np.int32]
+    roots: NDArray[np.float64]
     rows: NDArray[np.float64]
+    length: float
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words, as the tokenizer normalises them."""
+        return tuple(word for word, _, _ in self.counted)
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Summand of each word, (n_words, dimensions); they sum to `vector`."""
-        words, pieces, weights = self.entries
-        shares = np.zeros((len(self.words), self.rows.shape[1]))
-        np.add.at(shares, words, weights[:, np.newaxis] * self.rows[pieces])
+        lengths = [len(pieces) for _, pieces, _ in self.counted]
+        numbers = list(chain.from_iterable(pieces for _, pieces, _ in self.counted))
+        places = self.pieces.searchsorted(np.array(numbers, np.int32))
+        given = np.repeat([weight for *_, weight in self.counted], lengths)
+        rows = (given * self.roots[places])[:, np.newaxis] * (self.rows / self.length)[places]
+        shares = np.zeros((len(lengths), self.rows.shape[1]))
+        np.add.at(shares, np.repeat(np.arange(len(lengths)), lengths), rows)
         return shares
 
 
@@ -208,7 +222,7 @@ class MeaningSpace:
         return unit
 
     def static_query(
-        self, words: Sequence[tuple[str, float]], frequencies: PieceFrequencies | None = None
+        self, texts: Sequence[tuple[str, float]], frequencies: PieceFrequencies | None = None
     ) -> StaticQuery | None:
         r"""Return the coordinates of a query by the query table.
 
@@ -219,7 +233,7 @@ class MeaningSpace:
 
         Parameters
         ----------
-        words : sequence of (str, float)
+        texts : sequence of (str, float)
             Words, or other parts of the query, with their weights.
         frequencies : PieceFrequencies, optional
             Without them every idf is 1, as in `static_coordinates`.
@@ -227,38 +241,33 @@ class MeaningSpace:
         Returns
         -------
         StaticQuery or None
-            None if the words have no pieces, or their sum is zero.
+            None if the texts have no pieces, or their sum is zero.
 
         Raises
         ------
         InvalidInputError
             If the space has no query table.
         """
-        table = self._own_table()
-        numbers = [table.piece_numbers(text) for text, _ in words]
-        lengths = [len(own) for own in numbers]
-        pieces, places = np.unique(
-            np.fromiter(chain.from_iterable(numbers), np.int32), return_inverse=True
-        )
-        if not len(pieces):
+        words_of = self._own_table().words_of
+        counted = [(*word, weight) for text, weight in texts for word in words_of(text)]
+        held: dict[int, list[float]] = {}  # the weights of each piece
+        for _, numbers, weight in counted:
+            for number in numbers:
+                held.setdefault(number, []).append(weight)
+        if not held:
             return None
-        given = np.repeat(np.array([weight for _, weight in words], np.float64), lengths)
-        terms: list[list[float]] = [[] for _ in pieces]
-        for place, weight in zip(places.tolist(), given.tolist(), strict=True):
-            terms[place].append(weight)
+        pieces = np.array(sorted(held), np.int32)
         idf = np.ones(len(pieces)) if frequencies is None else frequencies.idf(pieces)
         roots = np.sqrt(idf)
         # fsum rounds once, so that the order of the words changes no bit.
-        weights = np.array([math.fsum(own) for own in terms]) * roots
-        rows = table.coordinates(pieces)
+        weights = np.array([math.fsum(held[piece]) for piece in pieces.tolist()]) * roots
+        rows = self._own_table().coordinates(pieces)
         # One after the other, by ascending piece.
         whole = np.add.accumulate(weights[:, np.newaxis] * rows, axis=0)[-1]
         length = _length(whole)
         if not length:
             return None
-        texts = tuple(text for text, _ in words)
-        entries = np.repeat(np.arange(len(words)), lengths), places, given * roots[places]
-        return StaticQuery(whole / length, texts, entries, rows / length)
+        return StaticQuery(whole / length, tuple(counted), pieces, roots, rows, length)
 
     def piece_frequencies(
         self, vocabulary: Vocabulary, document_frequencies: ArrayLike, n_docs: int

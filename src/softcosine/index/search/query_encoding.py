@@ -94,11 +94,10 @@ class QueryEncoding:
 
     def static(self, clauses: Clauses) -> StaticQuery | None:
         """Return the static query, word by word; None without a query table or known words."""
-        table, frequencies = self.space.table, self.snapshot.piece_frequencies
-        if table is None or frequencies is None:
+        frequencies = self.snapshot.piece_frequencies
+        if self.space.table is None or frequencies is None:
             return None
-        words = [(word, weight) for text, weight in clauses for word, _ in table.words_of(text)]
-        return self.space.static_query(words, frequencies)
+        return self.space.static_query(clauses, frequencies)
 
     def parts(self, query: ReadyQuery, number: int) -> list[Part]:
         """Return the contributions of words to the cosine of a query and a document."""
