@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.in_terms import are_pinned
 from softcosine.similarity.source import TermSimilaritySource
+
+_MOST_ROWS, _MOST_BYTES = 4096, 1 << 24  # that are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,43 @@ class OutsideRow:
     terms: NDArray[np.int32]
     similarities: NDArray[np.float64]
     scale: float
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of its word, at most, and of its arrays."""
+        return 4 * len(self.word) + self.terms.nbytes + self.similarities.nbytes
+
+
+class OutsideRows:
+    """The rows of words by one source and one S, remembered up to a number of rows and bytes.
+
+    A source such as a table of vectors compares a word with all of its words, which takes
+    milliseconds. The oldest rows are forgotten first. Thread-safe.
+
+    Parameters
+    ----------
+    S : TermSimilarityMatrix
+    source : TermSimilaritySource
+    """
+
+    def __init__(self, S: TermSimilarityMatrix, source: TermSimilaritySource) -> None:
+        self._S, self._source = S, source
+        self._rows: dict[str, OutsideRow] = {}
+        self._n_bytes = 0
+        self._lock = threading.Lock()
+
+    def of(self, words: Sequence[str]) -> list[OutsideRow]:
+        """Return the rows of some words as `outside_rows` does."""
+        rows = {word: self._rows.get(word) for word in words}
+        new = [word for word, row in rows.items() if row is None]
+        for row in outside_rows(self._S, new, self._source):
+            rows[row.word] = row
+            with self._lock:
+                self._n_bytes += 0 if row.word in self._rows else row.n_bytes
+                self._rows[row.word] = row
+                while len(self._rows) > _MOST_ROWS or self._n_bytes > _MOST_BYTES:
+                    self._n_bytes -= self._rows.pop(next(iter(self._rows))).n_bytes
+        return [row for row in rows.values() if row is not None]
 
 
 def outside_rows(

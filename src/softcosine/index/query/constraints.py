@@ -13,7 +13,7 @@ from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.index.directory.snapshot import IndexedSegment, Snapshot
 from softcosine.index.query.filters import Where
-from softcosine.index.query.joints import units_of, variants_of
+from softcosine.index.query.joints import TermNumbers, units_of, variants_of
 from softcosine.index.query.parser import Clause
 from softcosine.index.query.phrases import (
     phrase_mask_of_texts,
@@ -179,7 +179,8 @@ class Restrictions:
             if clause.kind == "should" and not clause.phrase:
                 continue
             vocabulary = snapshot.S.vocabulary
-            units = units_of(clause.text, snapshot.analyzer, vocabulary, phrase=clause.phrase)
+            numbers = TermNumbers(vocabulary)
+            units = units_of(clause.text, snapshot.analyzer, numbers, phrase=clause.phrase)
             variants = [
                 (tuple(words), tuple(token_numbers(words, vocabulary).tolist()))
                 for one in variants_of(units)

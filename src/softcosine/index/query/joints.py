@@ -7,7 +7,7 @@ joints make of words (`softcosine.text.words`), so a query needs only such terms
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice, pairwise, product
 
 from softcosine.text.analyzer import Analyzer, checked_tokens
@@ -19,10 +19,21 @@ _LONGEST_TEXT = 10_000  # characters; of a longer one, such as a document, words
 _MOST_VARIANTS = 16  # of a phrase
 
 
+class TermNumbers(dict[str, int]):
+    """The numbers of terms, -1 for absent ones, each looked up once."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._get = vocabulary.get
+
+    def __missing__(self, term: str) -> int:
+        number = self[term] = self._get(term)
+        return number
+
+
 def units_of(
     text: str | Sequence[str],
     analyzer: Analyzer,
-    vocabulary: Vocabulary,
+    numbers: Mapping[str, int],
     *,
     listed: Container[str] = (),
     phrase: bool = False,
@@ -34,7 +45,7 @@ def units_of(
     text : str, or sequence of str
         Tokens have no other joints.
     analyzer : Analyzer
-    vocabulary : Vocabulary
+    numbers : TermNumbers
     listed : container of str
         Further terms that count as indexed.
     phrase : bool
@@ -51,29 +62,28 @@ def units_of(
         return [[(word,)] for word in words]
     spans = analyzer.spans(text)
     ends = [i for i, pair in enumerate(pairwise(spans), 1) if not _could_join(text, *pair)]
-    bounds = list(pairwise([0, *ends, len(spans)] if spans else ()))
     ends += [  # of a long run each number begins another
         i
-        for first, stop in bounds
+        for first, stop in pairwise([0, *ends, len(spans)])
+        if stop - first > MOST_PARTS
         for i in range(first + 1, stop)
-        if stop - first > MOST_PARTS and spans[i].word[0].isdigit()
+        if spans[i].word[0].isdigit()
     ]
-    bounds = list(pairwise(sorted({0, *ends, len(spans)})))
-    runs = [tuple(span.word for span in spans[first:stop]) for first, stop in bounds]
+    bounds = pairwise(sorted({0, *ends, len(spans)}))
+    runs = [tuple([span.word for span in spans[first:stop]]) for first, stop in bounds]
     units = [
         [run, (JOINED + run[0],)]  # what `_variants` gives, faster
         if len(run) == 1 and run[0].isalpha() and not phrase
         else list(dict.fromkeys(_variants(run, phrase=phrase)))
         for run in runs
     ]
-    words = list(dict.fromkeys(chain.from_iterable(chain.from_iterable(units))))
-    stems = analyzer.stem(words)
-    rows = zip(words, stems, vocabulary.indices(stems).tolist(), strict=True)
-    known = {word for word, stem, number in rows if number >= 0 or stem in listed}
+    words = list({word: None for unit in units for one in unit for word in one})
+    rows = zip(words, analyzer.stem(words), strict=True)
+    known = {word for word, stem in rows if numbers[stem] >= 0 or stem in listed}
     # Documents with the joined word of several words have these, too.
     known -= {JOINED + "".join(own) for own, *_ in units if len(own) > 1 and known.issuperset(own)}
     return [
-        [own, *(one for one in others if known.issuperset({*one} - {*own}))]
+        [own, *[one for one in others if known.issuperset({*one}.difference(own))]]
         for own, *others in units
     ]
 
@@ -87,9 +97,10 @@ def variants_of(units: Sequence[Sequence[tuple[str, ...]]]) -> Iterator[list[str
 def _could_join(text: str, left: Span, right: Span) -> bool:
     """Whether a joint stands between two words, or a blank between a number and letters."""
     gap = text[left.end : right.start]
-    if gap.isspace() and left.word[-1].isdigit() == right.word[0].isdigit():
+    blank = gap.isspace()
+    if blank and left.word[-1].isdigit() == right.word[0].isdigit():
         return False
-    if gap == " & " or gap.isspace():
+    if blank or gap == " & ":
         return not has_unspaced(left.word + right.word)
     return is_joint(text, left, right)
 

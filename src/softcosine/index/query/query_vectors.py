@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from softcosine._deadline import check_deadline
 from softcosine.errors import InvalidInputError
 from softcosine.files import joined_text
-from softcosine.index.query.joints import units_of
+from softcosine.index.query.joints import TermNumbers, units_of
 from softcosine.index.query.parser import Clause
 from softcosine.index.rankings import PreparedRanking
 from softcosine.index.segment.statistics import greatest_frequencies
-from softcosine.matrix.outside import OutsideRow, outside_rows, outside_similarities
+from softcosine.matrix.outside import OutsideRow, OutsideRows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.checked_answers import known_by
 from softcosine.similarity.source import TermSimilaritySource
@@ -156,9 +156,11 @@ Query = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 def query_text(query: Query) -> str:
     """Return a query as one string: its words joined by spaces, distinct fields one per line."""
+    if isinstance(query, str):  # first, because it costs least
+        return query
     if isinstance(query, Mapping):
         return joined_text(list(dict.fromkeys(map(query_text, query.values()))))
-    return query if isinstance(query, str) else " ".join(query)
+    return " ".join(query)
 
 
 def parse_clauses(
@@ -177,109 +179,189 @@ def parse_clauses(
         where no document has the other words and these are as many, for stop words of at most half
         of the documents, or where there are no other words.
     """
-    analyzer, vocabulary, own_words = snapshot.analyzer, snapshot.S.vocabulary, snapshot.synonyms
-    stop_words = frozenset[str]() if keep_stop_words else snapshot.stop_words
-    counts: dict[str, float] = {}
-    passed_over: dict[str, float] = {}
-    forms: dict[str, str] = {}  # for each term, its first words in the query
-    every: list[tuple[QueryWord, bool]] = []  # and whether it is passed over
-    otherwise: dict[str, float] = {}  # terms of the words with other joints
-    replaced: set[str] = set()  # terms that such words, or listed phrases, can stand for
+    reading = _Reading(snapshot, frozenset() if keep_stop_words else snapshot.stop_words)
     for clause in clauses:
-        query, weight = clause.text, clause.weight
-        if clause.kind == "must_not":
-            continue
-        if not isinstance(query, str | list | tuple | np.ndarray):
-            raise InvalidInputError(
-                f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
-            )
-        if not isinstance(query, str):
-            for token in query:
-                if isinstance(token, str) and len(token.split()) > 1:
-                    raise InvalidInputError(
-                        f"the query is a list of tokens, and {shortened(token)} contains a blank; "
-                        "pass a text as one string, and several queries to search_batch."
-                    )
-        pieces = _pieces(query)
+        if clause.kind != "must_not":
+            reading.read(clause)
+    return reading.parsed()
+
+
+class _Reading:
+    """What is known of a query while its clauses are read.
+
+    Attributes
+    ----------
+    numbers : TermNumbers
+    counts, passed_over : dict of str to float
+        The frequencies of terms, and of those that are stop words.
+    otherwise : dict of str to float
+        Those of the terms of words with other joints.
+    replaced : set of str
+        Terms that such words, or listed phrases, can stand for.
+    forms : dict of str to str
+        For each term, its first words in the query.
+    every : list of (QueryWord, bool)
+        All words, and whether they are stop words.
+    """
+
+    def __init__(self, snapshot: Snapshot, stop_words: frozenset[str]) -> None:
+        self.snapshot, self.analyzer, self.stop_words = snapshot, snapshot.analyzer, stop_words
+        self.numbers = TermNumbers(snapshot.S.vocabulary)
+        self.counts: dict[str, float] = {}
+        self.passed_over: dict[str, float] = {}
+        self.otherwise: dict[str, float] = {}
+        self.replaced: set[str] = set()
+        self.forms: dict[str, str] = {}
+        self.every: list[tuple[QueryWord, bool]] = []
+
+    def read(self, clause: Clause) -> None:
+        """Add the words of a clause."""
+        units = self._units(_checked(clause.text))
+        kept = [list(filter(self.analyzer.keeps, typed)) for typed, *_ in units]
+        words = list(chain.from_iterable(kept))
+        stems = self.analyzer.stem(words)
+        lowered = [str(word).lower() for word in words]  # tokens have capitals
+        passed, names = [word in self.stop_words for word in lowered], set[str]()
+        if any(passed):
+            names = _in_capitals(clause.text) & self.stop_words
+            passed = [word in self.stop_words and word not in names for word in lowered]
+        self._count(clause, words, stems, passed)
+        joints: dict[int, list[list[str]]] = {}  # by the place of the first word
+        place = 0
+        for (typed, *others), own in zip(units, kept, strict=True):
+            if others and own and not (len(typed) == 1 and passed[place]):
+                check_deadline()
+                new = [{*one}.difference(typed) for one in others]
+                pairs = zip(others, new, strict=True)
+                if variants := [one for one, words in pairs if self.stop_words.isdisjoint(words)]:
+                    own_stems = stems[place : place + len(own)]
+                    joints[place] = self._joined(clause.weight, own_stems, variants)
+            place += len(own)
+        named = [word in names for word in lowered]
+        for word in _query_words(stems, named, joints, self.snapshot, self.numbers):
+            parts = tuple(word.term.split(" "))
+            listed = len(parts) > 1 and parts in self.analyzer.stemmed_phrases
+            self.replaced.update(parts * listed)
+            stop = clause.plain and not listed and all(passed[word.start : word.start + len(parts)])
+            self.every.append((word, stop))
+
+    def _units(self, text: str | Sequence[str]) -> list[list[tuple[str, ...]]]:
+        """Return the words of a text with their other joints; those of a long one as written."""
+        pieces = _pieces(text)
+        if len(pieces) == 1:
+            check_deadline()
+            return units_of(text, self.analyzer, self.numbers, listed=self.snapshot.synonyms)
         units: list[list[tuple[str, ...]]] = []
         for piece in pieces:
             check_deadline()
-            if len(pieces) == 1:
-                units = units_of(piece, analyzer, vocabulary, listed=own_words)
-            else:
-                units += [[(word,)] for word in analyzer.kept(piece)]
-        words = [word for typed, *_ in units for word in typed if analyzer.keeps(word)]
-        stems = analyzer.stem(words)
-        lowered = [str(word).lower() for word in words]  # tokens have capitals
-        names = _in_capitals(query) & stop_words
-        passed = [word in stop_words and word not in names for word in lowered]
-        for start, end in analyzer.ranges(stems):
-            check_deadline()
+            units += [[(word,)] for word in self.analyzer.kept(piece)]
+        return units
+
+    def _count(
+        self, clause: Clause, words: list[str], stems: list[str], passed: list[bool]
+    ) -> None:
+        """Add the weight of a clause to its terms."""
+        several, plain = self.analyzer.longest > 1, clause.plain
+        for start, end in self.analyzer.ranges(stems):
+            if several:
+                check_deadline()
             term = " ".join(stems[start:end])
             # A phrase that somebody listed is a term of its own, whatever its words ("The Who").
-            listed = end - start > 1 and tuple(stems[start:end]) in analyzer.stemmed_phrases
-            stops = clause.plain and not listed and all(passed[start:end])
-            into = passed_over if stops else counts
-            into[term] = into.get(term, 0.0) + weight
-            if analyzer.stems:
-                forms.setdefault(term, " ".join(map(str, words[start:end])))
-        joints: dict[int, list[list[str]]] = {}  # by the place of the first word
-        place = 0
-        for typed, *variants in units:
-            check_deadline()
-            own = stems[place : place + sum(map(analyzer.keeps, typed))]
-            variants = [one for one in variants if stop_words.isdisjoint({*one} - {*typed})]
-            if own and variants and not (len(typed) == 1 and passed[place]):
-                ways = joints[place] = [own, *map(analyzer.stem, variants)]
-                # Documents with a joined word have its parts, too.
-                both = len({JOINED in "".join(one) for one in variants}) == 2
-                present = bool((vocabulary.indices(own) >= 0).all())
-                share = weight * (_BESIDE if present else _INSTEAD) / (1 + both)
-                for one, terms in zip(variants, ways[1:], strict=True):
-                    frequency = share * _idf(snapshot, own) / _idf(snapshot, terms)
-                    replaced.update({*own} - {*terms} - own_words.keys())
-                    for word, term in zip(one, terms, strict=True):
-                        if term not in own:
-                            otherwise[term] = max(frequency, otherwise.get(term, 0.0))
-                            forms.setdefault(term, word)
-            place += len(own)
-        named = [word in names for word in lowered]
-        for said_word in _query_words(stems, named, joints, snapshot):
-            start, parts = said_word.start, tuple(said_word.term.split(" "))
-            listed = len(parts) > 1 and parts in analyzer.stemmed_phrases
-            replaced.update(parts * listed)
-            stops = clause.plain and not listed and all(passed[start : start + len(parts)])
-            every.append((said_word, stops))
-    said = [word for word, stops in every if not stops]
-    if not counts:  # "The Who"
-        counts, said = passed_over, [word for word, _ in every]
-    elif 2 * len(said) >= len(every) and not any(word.ways for word in said):  # "it support"
-        df, most = greatest_frequencies(snapshot.statistics), snapshot.statistics[0].n_docs // 2
-        rare = {one.term for one, _ in every if one.ways and df[one.ways[0][0][0]] <= most}
-        counts |= {term: n for term, n in passed_over.items() if term in rare}
-        said += [word for word, stops in every if stops and word.term in rare]
-    counts = {**otherwise, **counts}
-    synonyms = {word.term: word.synonyms for word in said if word.synonyms}
-    shown = [
-        synonyms.get(one.term) or [(forms.get(part, part), 1.0) for part in one.term.split(" ")]
-        for one, _ in every
-    ]
-    # Lists, because queries are short and arrays cost more to create.
-    numbered = sorted(zip(vocabulary.indices(list(counts)).tolist(), counts, strict=True))
-    inside = [(number, term) for number, term in numbered if number >= 0]
-    absent = [term for number, term in numbered if number < 0 and term not in replaced]
-    outside, unknown = _ask(absent, counts, forms, snapshot.S, snapshot.source)
-    return ParsedQuery(
-        terms=np.array([number for number, _ in inside], np.int32),
-        frequencies=np.array([counts[term] for _, term in inside], np.float64),
-        words=tuple([forms.get(term, term) for _, term in inside]),
-        outside=outside,
-        unknown=tuple(unknown),
-        unknown_frequencies=tuple(unknown.values()),
-        said=tuple(said),
-        defined=" ".join(word for row in shown for word, _ in row) if synonyms else "",
-        likeness=max((value for word in said for _, value in word.synonyms), default=0.0),
-    )
+            listed = several and tuple(stems[start:end]) in self.analyzer.stemmed_phrases
+            into = self.counts
+            if plain and all(passed[start:end]) and not listed:
+                into = self.passed_over
+            into[term] = into.get(term, 0.0) + clause.weight
+            if self.analyzer.stems:
+                self.forms.setdefault(term, " ".join(map(str, words[start:end])))
+
+    def _joined(
+        self, weight: float, own: list[str], variants: list[tuple[str, ...]]
+    ) -> list[list[str]]:
+        """Return the stems of words and of their variants, and add the weight of these."""
+        ways = [self.analyzer.stem(one) for one in variants]
+        # Documents with a joined word have its parts, too.
+        both = len({JOINED in "".join(one) for one in variants}) == 2
+        present = min([self.numbers[term] for term in own]) >= 0
+        share = weight * (_BESIDE if present else _INSTEAD) / (1 + both)
+        idf = self._idf(own)
+        for one, terms in zip(variants, ways, strict=True):
+            frequency = share * idf / self._idf(terms)
+            self.replaced.update({*own}.difference(terms, self.snapshot.synonyms))
+            for word, term in zip(one, terms, strict=True):
+                if term not in own:
+                    self.otherwise[term] = max(frequency, self.otherwise.get(term, 0.0))
+                    self.forms.setdefault(term, word)
+        return [own, *ways]
+
+    def _idf(self, terms: Sequence[str]) -> float:
+        """Return the sum of idf of terms, by the field where each is most frequent."""
+        statistics = self.snapshot.statistics
+        numbers = [self.numbers[term] for term in terms]
+        counts = [
+            [own.document_frequencies.item(n) if n >= 0 else 0 for n in numbers]
+            for own in statistics
+        ]
+        df, n_docs = np.array(counts).max(axis=0), statistics[0].n_docs
+        return float(np.log1p((n_docs - df + 0.5) / (df + 0.5)).sum())
+
+    def _said(self) -> list[QueryWord]:
+        """Return the words that count, and have the terms of stop words that do count counted."""
+        said = [word for word, stops in self.every if not stops]
+        if not self.counts:  # "The Who"
+            self.counts = self.passed_over
+            return [word for word, _ in self.every]
+        if 2 * len(said) < len(self.every) or any(word.ways for word in said):
+            return said
+        # "it support"
+        statistics = self.snapshot.statistics
+        df, most = greatest_frequencies(statistics), statistics[0].n_docs // 2
+        rare = {one.term for one, _ in self.every if one.ways and df[one.ways[0][0][0]] <= most}
+        self.counts |= {term: n for term, n in self.passed_over.items() if term in rare}
+        return said + [word for word, stops in self.every if stops and word.term in rare]
+
+    def parsed(self) -> ParsedQuery:
+        """Return the query of the clauses that were read."""
+        said = self._said()
+        counts, forms = {**self.otherwise, **self.counts}, self.forms
+        synonyms = {word.term: word.synonyms for word in said if word.synonyms}
+        shown = [
+            synonyms.get(one.term) or [(forms.get(part, part), 1.0) for part in one.term.split(" ")]
+            for one, _ in (self.every if synonyms else ())
+        ]
+        # Lists, because queries are short and arrays cost more to create.
+        numbered = sorted([(self.numbers[term], term) for term in counts])
+        inside = [(number, term) for number, term in numbered if number >= 0]
+        absent = [term for number, term in numbered if number < 0 and term not in self.replaced]
+        outside, unknown = _ask(absent, counts, forms, self.snapshot)
+        return ParsedQuery(
+            terms=np.array([number for number, _ in inside], np.int32),
+            frequencies=np.array([counts[term] for _, term in inside], np.float64),
+            words=tuple([forms.get(term, term) for _, term in inside]),
+            outside=outside,
+            unknown=tuple(unknown),
+            unknown_frequencies=tuple(unknown.values()),
+            said=tuple(said),
+            defined=" ".join([word for row in shown for word, _ in row]),
+            likeness=max([value for one in synonyms.values() for _, value in one], default=0.0),
+        )
+
+
+def _checked(query: str | Sequence[str]) -> str | Sequence[str]:
+    """Return the text of a clause if it is a text or a list of tokens, without blanks in them."""
+    if isinstance(query, str):
+        return query
+    if not isinstance(query, list | tuple | np.ndarray):
+        raise InvalidInputError(
+            f"the query is of type {type(query).__name__}; pass a string or a list of tokens."
+        )
+    for token in query:
+        if isinstance(token, str) and len(token.split()) > 1:
+            raise InvalidInputError(
+                f"the query is a list of tokens, and {shortened(token)} contains a blank; "
+                "pass a text as one string, and several queries to search_batch."
+            )
+    return query
 
 
 def _in_capitals(query: str | Sequence[str]) -> set[str]:
@@ -292,27 +374,31 @@ def _in_capitals(query: str | Sequence[str]) -> set[str]:
 
 
 def _query_words(
-    stems: list[str], names: list[bool], joints: Mapping[int, list[list[str]]], snapshot: Snapshot
+    stems: list[str],
+    names: list[bool],
+    joints: Mapping[int, list[list[str]]],
+    snapshot: Snapshot,
+    numbers: Mapping[str, int],
 ) -> Iterator[QueryWord]:
     """Yield the words of a clause by their stems, together what your lists have as one word.
 
     `joints` has the ways to write what stands at a place, its own first.
     """
-    own, number_of, start = snapshot.synonyms, snapshot.S.vocabulary.get, 0
+    own, start = snapshot.synonyms, 0
+    most = snapshot.analyzer.longest if own else 1
     while start < len(stems):
-        last = start + (snapshot.analyzer.longest if own else 1)
-        for end in range(min(last, len(stems)), start, -1):
+        for end in range(min(start + most, len(stems)), start, -1):
             term = " ".join(stems[start:end])
             written = [[term]]
             if end == start + 1 and start in joints:
                 written = joints[start]
                 end = start + len(written[0])
                 term = " ".join(written[0])
-            numbers = [tuple(map(number_of, one)) for one in written]
-            ways = tuple((one, 1.0) for one in dict.fromkeys(numbers) if min(one) >= 0)
-            synonyms = tuple[tuple[str, float], ...]()
-            if listed := own.get(term) or own.get(term.replace(" ", "")):
-                beside = [(number_of(other), *found) for other, found in listed.items()]
+            terms = dict.fromkeys([tuple([numbers[term] for term in one]) for one in written])
+            ways = tuple([(one, 1.0) for one in terms if min(one) >= 0])
+            synonyms: tuple[tuple[str, float], ...] = ()
+            if own and (listed := own.get(term) or own.get(term.replace(" ", ""))):
+                beside = [(numbers[other], *found) for other, found in listed.items()]
                 indexed = [one for one in beside if one[0] >= 0]
                 ways += tuple(((number,), value) for number, value, _ in indexed)
                 synonyms = tuple((word, value) for _, value, word in indexed or beside)
@@ -320,15 +406,6 @@ def _query_words(
                     break
         yield QueryWord(start, term, ways, synonyms, any(names[start:end]))
         start = end
-
-
-def _idf(snapshot: Snapshot, terms: Sequence[str]) -> float:
-    """Return the sum of idf of terms, by the field where each is most frequent."""
-    numbers, n_docs = snapshot.S.vocabulary.indices(terms), snapshot.statistics[0].n_docs
-    known = [own.document_frequencies[numbers[numbers >= 0]] for own in snapshot.statistics]
-    df = np.zeros(len(numbers))
-    df[numbers >= 0] = np.max(known, axis=0)
-    return float(np.log1p((n_docs - df + 0.5) / (df + 0.5)).sum())
 
 
 def _pieces(query: Any) -> list[Any]:
@@ -420,12 +497,12 @@ def _ask(
     absent: list[str],
     counts: dict[str, float],
     forms: dict[str, str],
-    S: TermSimilarityMatrix,
-    source: TermSimilaritySource | None,
+    snapshot: Snapshot,
 ) -> tuple[tuple[OutsideWord, ...], dict[str, float]]:
     """Split absent terms into those with neighbors in the source, and the others."""
     if not absent:
         return (), {}
+    source = snapshot.source
     # A source contains words, not stems: the word as typed comes first.
     words = [forms.get(term, term) for term in absent]
     known = np.zeros(len(words), bool)
@@ -441,8 +518,9 @@ def _ask(
         own[word] = own.get(word, 0.0) + counts[term]
     if source is None:
         return (), unknown
+    rows = snapshot.once(OutsideRows, lambda: OutsideRows(snapshot.S, source)).of(list(asked))
     outside = tuple(
         OutsideWord(row.word, row.terms, row.similarities, row.scale, frequency=asked[row.word])
-        for row in outside_rows(S, list(asked), source)
+        for row in rows
     )
     return outside, unknown
