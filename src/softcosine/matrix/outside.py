@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,7 @@ from softcosine.similarity.checked_answers import neighbors_by, similarities_by
 from softcosine.similarity.in_terms import are_pinned
 from softcosine.similarity.source import TermSimilaritySource
 
-_MOST_ROWS, _MOST_BYTES = 4096, 1 << 24  # that are remembered
+_MOST_ROWS, _MOST_BYTES = 4096, 4096  # rows that are remembered, and bytes of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +36,12 @@ class OutsideRow:
     similarities: NDArray[np.float64]
     scale: float
 
-    @property
-    def n_bytes(self) -> int:
-        """Bytes of its word, at most, and of its arrays."""
-        return 4 * len(self.word) + self.terms.nbytes + self.similarities.nbytes
-
 
 class OutsideRows:
-    """The rows of words by one source and one S, remembered up to a number of rows and bytes.
+    """The rows of words by one source and one S, remembered unless they are many or long.
 
     A source such as a table of vectors compares a word with all of its words, which takes
-    milliseconds. The oldest rows are forgotten first. Thread-safe.
+    milliseconds. Thread-safe.
 
     Parameters
     ----------
@@ -58,21 +52,19 @@ class OutsideRows:
     def __init__(self, S: TermSimilarityMatrix, source: TermSimilaritySource) -> None:
         self._S, self._source = S, source
         self._rows: dict[str, OutsideRow] = {}
-        self._n_bytes = 0
-        self._lock = threading.Lock()
 
     def of(self, words: Sequence[str]) -> list[OutsideRow]:
         """Return the rows of some words as `outside_rows` does."""
-        rows = {word: self._rows.get(word) for word in words}
-        new = [word for word, row in rows.items() if row is None]
-        for row in outside_rows(self._S, new, self._source):
+        rows = {word: row for word in words if (row := self._rows.get(word)) is not None}
+        for row in outside_rows(
+            self._S, [word for word in words if word not in rows], self._source
+        ):
             rows[row.word] = row
-            with self._lock:
-                self._n_bytes += 0 if row.word in self._rows else row.n_bytes
+            if len(self._rows) >= _MOST_ROWS:
+                self._rows.clear()
+            if 4 * len(row.word) + row.terms.nbytes + row.similarities.nbytes <= _MOST_BYTES:
                 self._rows[row.word] = row
-                while len(self._rows) > _MOST_ROWS or self._n_bytes > _MOST_BYTES:
-                    self._n_bytes -= self._rows.pop(next(iter(self._rows))).n_bytes
-        return [row for row in rows.values() if row is not None]
+        return [rows[word] for word in words]
 
 
 def outside_rows(

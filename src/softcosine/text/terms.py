@@ -86,7 +86,7 @@ class Terms:
     def indices(self, strings: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of several strings, int32, -1 for absent ones."""
         asked = strings if isinstance(strings, Sequence) else list(strings)
-        if len(asked) * _READ_MEANWHILE > len(self):
+        if self._numbers is not None or len(asked) * _READ_MEANWHILE > len(self):
             numbers = self._by_string()
             return np.fromiter(map(numbers.get, asked, repeat(-1)), np.int32, len(asked))
         return np.fromiter(map(self.get, asked), np.int32, len(asked))

@@ -7,7 +7,7 @@ joints make of words (`softcosine.text.words`), so a query needs only such terms
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import chain, combinations, islice, pairwise, product
 
 from softcosine.text.analyzer import Analyzer, checked_tokens
@@ -23,17 +23,21 @@ class TermNumbers(dict[str, int]):
     """The numbers of terms, -1 for absent ones, each looked up once."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._get = vocabulary.get
+        self._vocabulary = vocabulary
 
     def __missing__(self, term: str) -> int:
-        number = self[term] = self._get(term)
+        number = self[term] = self._vocabulary.get(term)
         return number
+
+    def read(self, terms: Sequence[str]) -> None:
+        """Look up terms together, which costs less."""
+        self.update(zip(terms, self._vocabulary.indices(terms).tolist(), strict=True))
 
 
 def units_of(
     text: str | Sequence[str],
     analyzer: Analyzer,
-    numbers: Mapping[str, int],
+    numbers: TermNumbers,
     *,
     listed: Container[str] = (),
     phrase: bool = False,
@@ -78,7 +82,9 @@ def units_of(
         for run in runs
     ]
     words = list({word: None for unit in units for one in unit for word in one})
-    rows = zip(words, analyzer.stem(words), strict=True)
+    stems = analyzer.stem(words)
+    numbers.read(stems)
+    rows = zip(words, stems, strict=True)
     known = {word for word, stem in rows if numbers[stem] >= 0 or stem in listed}
     # Documents with the joined word of several words have these, too.
     known -= {JOINED + "".join(own) for own, *_ in units if len(own) > 1 and known.issuperset(own)}

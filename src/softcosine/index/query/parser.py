@@ -163,8 +163,8 @@ def parse_syntax(query: str | Sequence[str], syntax: bool | None = None) -> tupl
 
 def has_unmatched_quote(clauses: Iterable[Clause]) -> bool:
     """Whether the plain text of a query has a quotation mark without a partner."""
-    texts = (one.text for one in clauses if one.plain and isinstance(one.text, str))
-    return sum(len(_QUOTE.findall(text.translate(_QUOTES))) for text in texts) % 2 == 1
+    texts = [one.text for one in clauses if isinstance(one.text, str) and one.plain]
+    return len(_QUOTE.findall(" ".join(texts).translate(_QUOTES))) % 2 == 1
 
 
 def _clause(match: re.Match[str]) -> Clause:

@@ -216,64 +216,69 @@ class _Reading:
 
     def read(self, clause: Clause) -> None:
         """Add the words of a clause."""
-        units = self._units(_checked(clause.text))
-        kept = [list(filter(self.analyzer.keeps, typed)) for typed, *_ in units]
-        words = list(chain.from_iterable(kept))
+        words: list[str] = []
+        joints = []
+        for typed, *others in self._units(_checked(clause.text)):
+            start = len(words)
+            words += filter(self.analyzer.keeps, typed)
+            if others and len(words) > start:
+                joints.append((start, len(words), typed, others))
         stems = self.analyzer.stem(words)
         lowered = [str(word).lower() for word in words]  # tokens have capitals
         passed, names = [word in self.stop_words for word in lowered], set[str]()
         if any(passed):
             names = _in_capitals(clause.text) & self.stop_words
-            passed = [word in self.stop_words and word not in names for word in lowered]
+            passed = [
+                stop and word not in names for stop, word in zip(passed, lowered, strict=True)
+            ]
         self._count(clause, words, stems, passed)
-        joints: dict[int, list[list[str]]] = {}  # by the place of the first word
-        place = 0
-        for (typed, *others), own in zip(units, kept, strict=True):
-            if others and own and not (len(typed) == 1 and passed[place]):
-                check_deadline()
-                new = [{*one}.difference(typed) for one in others]
-                pairs = zip(others, new, strict=True)
-                if variants := [one for one, words in pairs if self.stop_words.isdisjoint(words)]:
-                    own_stems = stems[place : place + len(own)]
-                    joints[place] = self._joined(clause.weight, own_stems, variants)
-            place += len(own)
-        named = [word in names for word in lowered]
-        for word in _query_words(stems, named, joints, self.snapshot, self.numbers):
-            parts = tuple(word.term.split(" "))
-            listed = len(parts) > 1 and parts in self.analyzer.stemmed_phrases
-            self.replaced.update(parts * listed)
-            stop = clause.plain and not listed and all(passed[word.start : word.start + len(parts)])
-            self.every.append((word, stop))
+        ways: dict[int, list[list[str]]] = {}  # to write what begins at a place, its own first
+        for start, end, typed, others in joints:
+            check_deadline()
+            new = [one for one in others if self.stop_words.isdisjoint({*one}.difference(typed))]
+            if new and not (len(typed) == 1 and passed[start]):
+                ways[start] = self._joined(clause.weight, stems[start:end], new)
+        for word in self._query_words(stems, [word in names for word in lowered], ways):
+            parts = word.term.split(" ")
+            end = word.start + len(parts)
+            if tuple(parts) in self.analyzer.stemmed_phrases:
+                self.replaced.update(parts)
+            self.every.append((word, self._passes(clause, parts, passed[word.start : end])))
 
     def _units(self, text: str | Sequence[str]) -> list[list[tuple[str, ...]]]:
         """Return the words of a text with their other joints; those of a long one as written."""
-        pieces = _pieces(text)
-        if len(pieces) == 1:
-            check_deadline()
+        check_deadline()
+        if len(text) < _LONG:
             return units_of(text, self.analyzer, self.numbers, listed=self.snapshot.synonyms)
+        parts = text.split() if isinstance(text, str) else text
         units: list[list[tuple[str, ...]]] = []
-        for piece in pieces:
+        for first in range(0, len(parts), _LONG):
             check_deadline()
-            units += [[(word,)] for word in self.analyzer.kept(piece)]
+            piece = parts[first : first + _LONG]
+            kept = self.analyzer.kept(" ".join(piece) if isinstance(text, str) else piece)
+            units += [[(word,)] for word in kept]
         return units
+
+    def _passes(self, clause: Clause, stems: list[str], passed: list[bool]) -> bool:
+        """Whether words are passed over, which a listed phrase of stop words ("The Who") is not."""
+        listed = self.analyzer.stemmed_phrases
+        return clause.plain and all(passed) and not (listed and tuple(stems) in listed)
 
     def _count(
         self, clause: Clause, words: list[str], stems: list[str], passed: list[bool]
     ) -> None:
         """Add the weight of a clause to its terms."""
-        several, plain = self.analyzer.longest > 1, clause.plain
+        has_forms = self.analyzer.stems
         for start, end in self.analyzer.ranges(stems):
-            if several:
+            if end - start > 1:
                 check_deadline()
-            term = " ".join(stems[start:end])
-            # A phrase that somebody listed is a term of its own, whatever its words ("The Who").
-            listed = several and tuple(stems[start:end]) in self.analyzer.stemmed_phrases
+            term, part = " ".join(stems[start:end]), slice(start, end)
             into = self.counts
-            if plain and all(passed[start:end]) and not listed:
+            if passed[start] and self._passes(clause, stems[part], passed[part]):
                 into = self.passed_over
             into[term] = into.get(term, 0.0) + clause.weight
-            if self.analyzer.stems:
-                self.forms.setdefault(term, " ".join(map(str, words[start:end])))
+            if has_forms:
+                self.forms.setdefault(term, " ".join(map(str, words[part])))
 
     def _joined(
         self, weight: float, own: list[str], variants: list[tuple[str, ...]]
@@ -305,6 +310,33 @@ class _Reading:
         df, n_docs = np.array(counts).max(axis=0), statistics[0].n_docs
         return float(np.log1p((n_docs - df + 0.5) / (df + 0.5)).sum())
 
+    def _query_words(
+        self, stems: list[str], names: list[bool], joints: Mapping[int, list[list[str]]]
+    ) -> Iterator[QueryWord]:
+        """Yield the words of a clause by their stems, together what your lists have as one word."""
+        own, numbers, start = self.snapshot.synonyms, self.numbers, 0
+        most = self.analyzer.longest if own else 1
+        while start < len(stems):
+            for end in range(min(start + most, len(stems)), start, -1):
+                term = " ".join(stems[start:end])
+                written = [[term]]
+                if end == start + 1 and start in joints:
+                    written = joints[start]
+                    end = start + len(written[0])
+                    term = " ".join(written[0])
+                terms = dict.fromkeys([tuple([numbers[term] for term in one]) for one in written])
+                ways = tuple([(one, 1.0) for one in terms if min(one) >= 0])
+                synonyms: tuple[tuple[str, float], ...] = ()
+                if own and (listed := own.get(term) or own.get(term.replace(" ", ""))):
+                    beside = [(numbers[other], *found) for other, found in listed.items()]
+                    indexed = [one for one in beside if one[0] >= 0]
+                    ways += tuple(((number,), value) for number, value, _ in indexed)
+                    synonyms = tuple((word, value) for _, value, word in indexed or beside)
+                    if ways:
+                        break
+            yield QueryWord(start, term, ways, synonyms, any(names[start:end]))
+            start = end
+
     def _said(self) -> list[QueryWord]:
         """Return the words that count, and have the terms of stop words that do count counted."""
         said = [word for word, stops in self.every if not stops]
@@ -333,7 +365,7 @@ class _Reading:
         numbered = sorted([(self.numbers[term], term) for term in counts])
         inside = [(number, term) for number, term in numbered if number >= 0]
         absent = [term for number, term in numbered if number < 0 and term not in self.replaced]
-        outside, unknown = _ask(absent, counts, forms, self.snapshot)
+        outside, unknown = self._outside(absent, counts) if absent else ((), {})
         return ParsedQuery(
             terms=np.array([number for number, _ in inside], np.int32),
             frequencies=np.array([counts[term] for _, term in inside], np.float64),
@@ -345,6 +377,30 @@ class _Reading:
             defined=" ".join([word for row in shown for word, _ in row]),
             likeness=max([value for one in synonyms.values() for _, value in one], default=0.0),
         )
+
+    def _outside(
+        self, absent: list[str], counts: Mapping[str, float]
+    ) -> tuple[tuple[OutsideWord, ...], dict[str, float]]:
+        """Split absent terms into those with neighbors in the source, and the others."""
+        source, S = self.snapshot.source, self.snapshot.S
+        # A source contains words, not stems: the word as typed comes first.
+        words = [self.forms.get(term, term) for term in absent]
+        known = np.zeros(len(words), bool) if source is None else known_by(source, words)
+        asked: dict[str, float] = {}  # two stems may have the same word
+        unknown: dict[str, float] = {}
+        for word, term, there in zip(words, absent, known, strict=True):
+            if not there and source is not None and term != word and known_by(source, [term])[0]:
+                word, there = term, True
+            into = asked if there else unknown
+            into[word] = into.get(word, 0.0) + counts[term]
+        if source is None:
+            return (), unknown
+        rows = self.snapshot.once(OutsideRows, lambda: OutsideRows(S, source)).of(list(asked))
+        outside = [
+            OutsideWord(row.word, row.terms, row.similarities, row.scale, frequency=asked[row.word])
+            for row in rows
+        ]
+        return tuple(outside), unknown
 
 
 def _checked(query: str | Sequence[str]) -> str | Sequence[str]:
@@ -371,50 +427,6 @@ def _in_capitals(query: str | Sequence[str]) -> set[str]:
         return set()
     capitals = {word.lower() for word in _SEVERAL_LETTERS.findall(text) if word.isupper()}
     return capitals - {"and", "or"}
-
-
-def _query_words(
-    stems: list[str],
-    names: list[bool],
-    joints: Mapping[int, list[list[str]]],
-    snapshot: Snapshot,
-    numbers: Mapping[str, int],
-) -> Iterator[QueryWord]:
-    """Yield the words of a clause by their stems, together what your lists have as one word.
-
-    `joints` has the ways to write what stands at a place, its own first.
-    """
-    own, start = snapshot.synonyms, 0
-    most = snapshot.analyzer.longest if own else 1
-    while start < len(stems):
-        for end in range(min(start + most, len(stems)), start, -1):
-            term = " ".join(stems[start:end])
-            written = [[term]]
-            if end == start + 1 and start in joints:
-                written = joints[start]
-                end = start + len(written[0])
-                term = " ".join(written[0])
-            terms = dict.fromkeys([tuple([numbers[term] for term in one]) for one in written])
-            ways = tuple([(one, 1.0) for one in terms if min(one) >= 0])
-            synonyms: tuple[tuple[str, float], ...] = ()
-            if own and (listed := own.get(term) or own.get(term.replace(" ", ""))):
-                beside = [(numbers[other], *found) for other, found in listed.items()]
-                indexed = [one for one in beside if one[0] >= 0]
-                ways += tuple(((number,), value) for number, value, _ in indexed)
-                synonyms = tuple((word, value) for _, value, word in indexed or beside)
-                if ways:
-                    break
-        yield QueryWord(start, term, ways, synonyms, any(names[start:end]))
-        start = end
-
-
-def _pieces(query: Any) -> list[Any]:
-    """Return the pieces of a long text or list of tokens, which have the same words."""
-    if len(query) < _LONG:
-        return [query]
-    parts = query.split() if isinstance(query, str) else query
-    pieces = [parts[first : first + _LONG] for first in range(0, len(parts), _LONG)]
-    return list(map(" ".join, pieces)) if isinstance(query, str) else pieces
 
 
 def parse_word(word: str, snapshot: Snapshot) -> ParsedQuery:
@@ -491,36 +503,3 @@ def query_vector(
     lengths = [len(word.terms) for word in parsed.outside]
     pointers = np.cumsum([0, *lengths], dtype=np.int64)
     return QueryVector(parsed.terms, weights, extra_terms, extra_values, norm, pointers, absent)
-
-
-def _ask(
-    absent: list[str],
-    counts: dict[str, float],
-    forms: dict[str, str],
-    snapshot: Snapshot,
-) -> tuple[tuple[OutsideWord, ...], dict[str, float]]:
-    """Split absent terms into those with neighbors in the source, and the others."""
-    if not absent:
-        return (), {}
-    source = snapshot.source
-    # A source contains words, not stems: the word as typed comes first.
-    words = [forms.get(term, term) for term in absent]
-    known = np.zeros(len(words), bool)
-    if source is not None:
-        known = known_by(source, words)
-        for i, term in enumerate(absent):
-            if not known[i] and term != words[i] and known_by(source, [term])[0]:
-                words[i], known[i] = term, True
-    asked: dict[str, float] = {}  # two stems may have the same word
-    unknown: dict[str, float] = {}
-    for word, term, there in zip(words, absent, known, strict=True):
-        own = asked if there else unknown
-        own[word] = own.get(word, 0.0) + counts[term]
-    if source is None:
-        return (), unknown
-    rows = snapshot.once(OutsideRows, lambda: OutsideRows(snapshot.S, source)).of(list(asked))
-    outside = tuple(
-        OutsideWord(row.word, row.terms, row.similarities, row.scale, frequency=asked[row.word])
-        for row in rows
-    )
-    return outside, unknown

@@ -229,7 +229,7 @@ class Search:
 
         With `by_word`, also with its meaning without each word.
         """
-        snapshot = self.snapshot
+        snapshot, alike = self.snapshot, not isinstance(query, Mapping)
         corrected: dict[str, str] = {}
         if isinstance(query, Mapping):
             by_field = [self._parsed((Clause(text),)) for text in _by_field(query, snapshot)]
@@ -239,7 +239,7 @@ class Search:
         else:
             clauses, once, corrected = self._parsed(parse_syntax(query, self.request.syntax))
             parsed = [once] * len(snapshot.fields)
-        limited, vectors = self._limited(tuple(parsed), alike=not isinstance(query, Mapping))
+        limited, vectors = self._limited(tuple(parsed), alike=alike)
         texts = tuple(
             (query_text(one.text), one.weight) for one in clauses if one.kind != "must_not"
         )
@@ -249,7 +249,7 @@ class Search:
             constraints=self.restrictions.of_query(clauses), texts=texts + defined,
             corrected=corrected,
         )  # fmt: skip
-        if not isinstance(query, Mapping):
+        if alike:
             quotes = self.request.syntax is not False and has_unmatched_quote(clauses)
             few = self._few(clauses, parsed[0]) if ready.unit is not None else ()
             ready = replace(ready, all_words=few, unmatched_quote=quotes)
@@ -303,10 +303,8 @@ class Search:
 
     def _frequency(self, ways: Ways) -> float:
         """Return in how many documents a word is, at most, written in any of the ways."""
-        counts = [one.document_frequencies for one in self.snapshot.statistics]
-        return sum(
-            sum(min(int(own[term]) for term in terms) for own in counts) for terms, _ in ways
-        )
+        counts = [one.document_frequencies.item for one in self.snapshot.statistics]
+        return sum([min(map(count, terms)) for count in counts for terms, _ in ways])
 
     def _limited(
         self, parsed: tuple[ParsedQuery, ...], *, alike: bool
