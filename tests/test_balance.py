@@ -11,8 +11,9 @@ from scipy.sparse import csr_array
 from crafted import patch_array
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.soft_index import SoftIndex
+from softcosine.matrix import outside as outside_module
 from softcosine.matrix.building import balancing_scales, rescaled
-from softcosine.matrix.outside import outside_rows, outside_similarities
+from softcosine.matrix.outside import OutsideRows, outside_rows, outside_similarities
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.similarity.overrides.decisions import pinned, without
 from softcosine.space.measures import soft_cosine_similarity
@@ -132,6 +133,35 @@ def test_words_outside_are_as_similar_to_a_query_as_their_rows_say(balanced, def
     (row,) = outside_rows(S, ["hub"], source)
     own = S.to_scipy()[[hub]].toarray()[0]
     np.testing.assert_allclose(row.similarities, own[row.terms], rtol=1e-6)
+
+
+def test_rows_of_words_outside_are_asked_for_once(monkeypatch):
+    asked: list[str] = []
+
+    class Heard(ToySource):
+        def neighbors(self, terms, among, *, max_neighbors):
+            asked.extend(terms)
+            return super().neighbors(terms, among, max_neighbors=max_neighbors)
+
+    pairs = {**HUB, ("out", "hub"): 0.75, ("far", "wa"): 0.5}
+    source = Heard(pairs)
+    S = TermSimilarityMatrix.from_source(source, VOCABULARY, balanced=True, warn=False)
+    asked.clear()
+    rows, words = OutsideRows(S, source), ["out", "none", "far"]
+    for one in (words, words[::-1], ["far", "out"]):
+        for row, expected in zip(rows.of(one), outside_rows(S, one, ToySource(pairs)), strict=True):
+            assert (row.word, row.scale) == (expected.word, expected.scale)
+            assert row.terms.tolist() == expected.terms.tolist()
+            assert row.similarities.tobytes() == expected.similarities.tobytes()
+    assert asked == words
+    monkeypatch.setattr(outside_module, "_MOST_ROWS", 2)
+    for word in ("wx", "wy", "wz", "out"):
+        rows.of([word])
+        assert len(rows._rows) <= 2
+    assert asked == [*words, "wx", "wy", "wz", "out"]
+    monkeypatch.setattr(outside_module, "_MOST_BYTES", 0)
+    assert [rows.of(["long"])[0].word for _ in range(2)] == ["long"] * 2
+    assert asked[-2:] == ["long"] * 2
 
 
 @pytest.mark.parametrize("definite", [False, True])

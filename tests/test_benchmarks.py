@@ -62,7 +62,7 @@ def test_learned_similarities_are_kept(benchmark, workload, texts, tmp_path):
     assert np.array_equal(again.S.to_scipy().toarray(), workload.S.to_scipy().toarray())
 
 
-def test_search(benchmark, workload):
+def test_search(benchmark, workload, texts):
     pytest.importorskip("gensim")
     pytest.importorskip("sparse_dot_topn")
     rows = benchmark("search").race(workload, 5, n_queries=4, n_slow=2, n_nmslib=3, runs=1)
@@ -70,6 +70,8 @@ def test_search(benchmark, workload):
     assert {"softcosine", "SciPy", "sparse_dot_topn", "gensim"} <= peers
     assert {row["asked"] for row in rows} == {"one by one", "batch"}
     assert benchmark("search").described(workload, (5,), 4)["documents"] == 60
+    around = benchmark("search").default_search(texts, n_queries=2, runs=1)
+    assert around["calls of a default search"] > 0
 
 
 def test_vocabulary_growth(benchmark, workload):

@@ -446,6 +446,28 @@ def test_words_outside_the_vocabulary_count_in_any_long_query():
     assert index.search("tea car +bus", syntax=True, max_terms=1).ids == ["1"]
 
 
+def test_neighbors_of_a_word_outside_are_asked_for_once_a_commit():
+    asked: list[str] = []
+
+    class Heard(ToySource):
+        def neighbors(self, terms, among, *, max_neighbors):
+            asked.extend(terms)
+            return super().neighbors(terms, among, max_neighbors=max_neighbors)
+
+    pairs = {("mocha", "coffee"): 0.75, ("mocha", "cocoa"): 0.5}
+    index = SoftIndex.from_texts(["coffee", "tea"], analyzer=Analyzer(), source=Heard(pairs))
+    first = index.search("mocha tea")
+    asked.clear()
+    again = index.search_batch(["mocha tea", "tea mocha"])
+    assert [answer(one) for one in again] == [answer(first)] * 2
+    assert [hit.score for hit in again[0]] == [hit.score for hit in first]
+    assert not asked
+    with index.writer() as writer:
+        writer.add("2", "cocoa")
+    assert "2" in index.search("mocha").ids
+    assert asked.count("mocha") == 1
+
+
 # --- Documents as queries -----------------------------------------------------------------------
 
 

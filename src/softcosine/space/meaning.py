@@ -262,8 +262,8 @@ class MeaningSpace:
         # fsum rounds once, so that the order of the words changes no bit.
         weights = np.array([math.fsum(held[piece]) for piece in pieces.tolist()]) * roots
         rows = self._own_table().coordinates(pieces)
-        # One after the other, by ascending piece.
-        whole = np.add.accumulate(weights[:, np.newaxis] * rows, axis=0)[-1]
+        # One after the other, by ascending piece: NumPy adds in pairs along the last axis only.
+        whole = (weights[:, np.newaxis] * rows).sum(axis=0, initial=-0.0)
         length = _length(whole)
         if not length:
             return None
