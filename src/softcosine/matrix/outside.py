@@ -88,24 +88,14 @@ def outside_rows(
     rows = []
     for i, word in enumerate(words):
         terms, given = found.of(i)
-        others = [S.representative(term) for term in terms.tolist()]
-        pinned = are_pinned(source, [word] * len(others), others)
-        rows.append(_row(S, word, terms, given.astype(np.float64), pinned))
+        values, scale = given.astype(np.float64), 1.0
+        if S.scales is not None:
+            others = [S.representative(term) for term in terms.tolist()]
+            scale = float(1.0 / np.sqrt(max(float(values.sum()), 1.0)))
+            pinned = are_pinned(source, [word] * len(others), others)
+            values = np.where(pinned, values, values * scale * S.scales[terms])
+        rows.append(OutsideRow(word, terms, values * _factor(S), scale))
     return rows
-
-
-def _row(
-    S: TermSimilarityMatrix,
-    word: str,
-    terms: NDArray[np.int32],
-    values: NDArray[np.float64],
-    pinned: NDArray[np.bool_],
-) -> OutsideRow:
-    scale = 1.0
-    if S.scales is not None:
-        scale = float(1.0 / np.sqrt(max(float(values.sum()), 1.0)))
-        values = np.where(pinned, values, values * scale * S.scales[terms])
-    return OutsideRow(word, terms, values * _factor(S), scale)
 
 
 def outside_similarities(

@@ -119,11 +119,7 @@ class QueryTable:
 
     def piece_numbers(self, text: str) -> list[int]:
         """Return the pieces of a text, in order; words that cannot be split have none."""
-        numbers: list[int] = []
-        get = self._cache.get
-        for word in self.pieces.split(text):
-            numbers += get(word) or self._of(word)
-        return numbers
+        return [number for _, own in self.words_of(text) for number in own]
 
     def _of(self, word: str) -> tuple[int, ...]:
         """Return the pieces of a word, and cache them."""
