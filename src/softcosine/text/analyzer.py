@@ -284,6 +284,8 @@ class Analyzer:
 
     def ranges(self, stems: Sequence[str]) -> list[tuple[int, int]]:
         """Return start and end of each stem and n-gram of consecutive stems."""
+        if self.longest == 1:
+            return list(enumerate(range(1, len(stems) + 1)))
         return [
             (start, end)
             for start in range(len(stems))
