@@ -32,9 +32,8 @@ from softcosine import (
 )
 from softcosine.matrix.recipe import SimilarityRecipe
 from softcosine.sklearn.coordinates import SoftCosineTransformer
-from softcosine.sklearn.estimator import row_blocks
+from softcosine.sklearn.estimator import built_similarity, row_blocks
 from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
-from softcosine.sklearn.similarity import built_similarity
 from softcosine.text.corpus import AnalyzedTexts
 
 __all__ = ["communities", "measured", "similarity_kept", "spherical_k_means"]

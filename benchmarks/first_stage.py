@@ -22,9 +22,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from meaning import DIMENSIONS, both_of, with_coordinates
-from measure import data_folder, interleave, parser_of, write_report
+from measure import data_folder, each, interleave, parser_of, write_report
 from newsgroups import newsgroups, ranked
-from scatter import each
 from softcosine import FirstStage, SoftIndex
 from softcosine.evaluate import load as load_judged
 from softcosine.evaluate.datasets.ranking import RankingSet

@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from by_hand import FIRST, ByHand
-from measure import data_folder, interleave, parser_of, write_report
+from measure import data_folder, each, interleave, parser_of, write_report
 from million import MEAN_TERMS, SIZES, K, collection
 from newsgroups import CACHE, Workload, load_workload, newsgroups, vectors
-from scatter import each
 from softcosine.evaluate import load as load_judged
 from softcosine.evaluate.datasets.ranking import RankingSet
 from softcosine.evaluate.systems.encoder import Encoder

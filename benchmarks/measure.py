@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
-    *("Timing", "data_folder", "interleave", "parser_of", "peak_memory", "read_jsonl"),
+    *("Timing", "data_folder", "each", "interleave", "parser_of", "peak_memory", "read_jsonl"),
     "write_report",
 ]
 
+_T = TypeVar("_T")
 REPOSITORY = Path(__file__).resolve().parent.parent
 REPORTS = REPOSITORY / "docs" / "benchmarks"
 PACKAGES = (
@@ -82,6 +83,11 @@ class Timing:
         if relative_to is not None:
             row["times the first"] = round(self.median / relative_to.median, 2)
         return row
+
+
+def each(call: Callable[[_T], object], arguments: Sequence[_T]) -> Callable[[], object]:
+    """Bind a call to many arguments, one after the other."""
+    return lambda: [call(argument) for argument in arguments]
 
 
 def interleave(

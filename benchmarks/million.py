@@ -16,15 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from clock import cycles_per_second
-from measure import interleave, parser_of, write_report
+from measure import each, interleave, parser_of, write_report
 from newsgroups import CACHE, Searcher, Workload, load_workload, newsgroups, ranked, vectors
-from scatter import drawn_lists, each, query_lengths, scatter
 from softcosine import Weighting
 from softcosine.index.query.query_vectors import QueryVector
+from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import RankedSegment, prepare
 from softcosine.index.segment.segment import MAX_DOCS, Segment, packed
-from stages import Stages
+from softcosine.index.spaces.bounds import slack
+from softcosine.index.spaces.expansion import Expansions
+from softcosine.index.spaces.segment_table import frequent_columns, present_bits
+from softcosine.index.spaces.words import PreparedLinear
+from softcosine.kernels.jit import kernel
+from softcosine.kernels.search import find_in_segment
 from synthetic import Synthetic
 
 SIZES = (20_000, 1_000_000)
@@ -116,6 +120,66 @@ def bytes_a_posting(parts: Sequence[RankedSegment]) -> dict[str, object]:
     }
 
 
+class Stages:
+    """The search up to the candidates, of one thread, one query at a time, over counts.
+
+    Parameters
+    ----------
+    workload : Workload
+        Whose S and ranking are searched by.
+    parts : sequence of RankedSegment, optional
+        Other segments of the same documents, whose numbers may be of 32 bits.
+    k : int
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        parts: Sequence[RankedSegment] | None = None,
+        k: int = 10,
+    ) -> None:
+        self.parts = workload.parts if parts is None else tuple(parts)
+        self._searcher = workload.searcher
+        self._k = k
+        self._bits = [present_bits(part.segment, len(workload.S)) for part in self.parts]
+        self._columns = [frequent_columns(part.segment, part.ranking) for part in self.parts]
+        self._longest = max(
+            int(np.diff(part.segment.pointers).max(initial=0)) for part in self.parts
+        )
+        self._half = any(one.values.shape[0] > 0 for one in self._columns)
+        largest = max(part.segment.n_docs for part in self.parts)
+        self._scores = np.zeros(largest, np.float32)
+        self._candidates = np.empty(largest, np.uint32)
+        self._approximate = np.empty(largest, np.float32)
+
+    def expansion(self, query: QueryVector) -> Expansions:
+        """Return W S' W x."""
+        ((_, space),) = self._searcher.words.summands
+        prepared = space.prepare(ReadyQuery((query,)))
+        assert isinstance(prepared, PreparedLinear)
+        return prepared.expansions
+
+    def candidates(self, expanded: Expansions) -> list[NDArray[np.uint32]]:
+        """Add up the postings of one query, scan, and return the candidates of each segment."""
+        heap, floor = np.zeros(self._k, np.float32), np.float32(0.0)
+        n_summands = min(expanded.terms.shape[0], self._longest)
+        least = slack(n_summands, half=self._half)
+        scaled = (expanded.weights / expanded.scales[0]).astype(np.float32)
+        found = []
+        for part, bits, columns in zip(self.parts, self._bits, self._columns, strict=True):
+            segment, ranking = part.segment, part.ranking
+            n = find_in_segment(
+                ranking.kind, expanded.terms, scaled, *bits, segment.term_groups,
+                segment.group_starts, segment.group_levels, ranking.table32, segment.documents,
+                segment.posting_weights, ranking.saturation32, columns.longest_list,
+                columns.slots, columns.values.ravel(), ranking.factors32, floor, heap, least,
+                self._scores[: segment.n_docs], self._candidates, self._approximate,
+            )  # fmt: skip
+            found.append(self._candidates[:n].copy())
+        return found
+
+
 def layouts(small: Workload, large: Workload, largest: int) -> dict[str, Stages]:
     """Return the kernel over every layout, the small collection first."""
     n_small, n_large = small.statistics.n_docs, large.statistics.n_docs
@@ -138,6 +202,74 @@ def check(stages: Stages, queries: Sequence[QueryVector], right: Searcher) -> No
         numbers = [part.first + own for part, own in zip(stages.parts, found, strict=True)]
         if not np.isin(right.search(query, k=K).documents, np.concatenate(numbers)).all():
             raise SystemExit("a layout loses answers; its time means nothing.")
+
+
+@kernel(
+    "void(uint32[::1], int64[::1], float32[::1], float32[::1])",
+    "void(uint16[::1], int64[::1], float32[::1], float32[::1])",
+    "void(uint16[::1], int64[::1], float64[::1], float64[::1])",
+)
+def scatter(documents, starts, weights, scores):  # type: ignore[no-untyped-def]
+    """Add the weight of each list to the scores of its documents."""
+    for i in range(weights.shape[0]):
+        weight = weights[i]
+        for p in range(starts[i], starts[i + 1]):
+            scores[documents[p]] += weight
+
+
+def query_lengths(workload: Workload, n_terms: int, n_queries: int) -> NDArray[np.float64]:
+    """Return which share of the documents each list of some expanded queries has, list by list."""
+    expanded = workload.queries(n_terms, n_queries) @ workload.S.to_scipy()
+    statistics = workload.statistics
+    shares = statistics.document_frequencies[expanded.indices] / statistics.n_docs
+    return np.asarray(shares[shares > 0])
+
+
+def drawn_lists(
+    n_docs: int, lengths: NDArray[np.int64], n_postings: int
+) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return sorted lists of random documents, one after the other, and where each begins.
+
+    `lengths` are taken in random order, again and again, until the lists have `n_postings`.
+    """
+    generator = np.random.default_rng(n_docs)
+    chosen: list[NDArray[np.int64]] = []
+    while sum(int(some.sum()) for some in chosen) < n_postings:
+        chosen.append(generator.permutation(np.clip(lengths, 1, n_docs)))
+    sizes = np.concatenate(chosen)
+    sizes = sizes[: int(np.searchsorted(np.cumsum(sizes), n_postings)) + 1]
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    # One document of each of as many equal stretches: sorted, and none twice.
+    place = np.arange(starts[-1]) - np.repeat(starts[:-1], sizes)
+    step = np.repeat(n_docs / sizes, sizes)
+    documents = ((place + generator.random(starts[-1])) * step).astype(np.uint32)
+    return np.minimum(documents, np.uint32(n_docs - 1)), starts.astype(np.int64)
+
+
+@kernel("uint64(uint64, int64)")
+def _chain(x, n):  # type: ignore[no-untyped-def]
+    """Run n steps of a xorshift generator, of which a compiler can leave out nothing."""
+    for _ in range(n):
+        x ^= x << 13
+        x ^= x >> 7
+        x ^= x << 17
+    return x
+
+
+def cycles_per_second(*, steps: int = 4_000_000, runs: int = 7) -> float:
+    """Return how many cycles a second the processor makes: those of the fastest of several runs.
+
+    The yardstick is a chain of operations that each wait for the one before and take one cycle on
+    every present x86-64 processor.
+    """
+    cycles_a_step = 6  # three shifts and three exclusive ors, each on the result of the last
+    _chain(np.uint64(1), 1)
+    best = float("inf")
+    for _ in range(runs):
+        start = time.perf_counter()
+        _chain(np.uint64(1), steps)
+        best = min(best, time.perf_counter() - start)
+    return steps * cycles_a_step / best
 
 
 def yardstick(small: Workload, n_queries: int, n_postings: int) -> tuple[Callable[[], object], int]:

@@ -74,15 +74,6 @@ def test_search(benchmark, workload, texts):
     assert around["calls of a default search"] > 0
 
 
-def test_vocabulary_growth(benchmark, workload):
-    script = benchmark("vocabulary_growth")
-    base = script.frequent_part(workload, 50)
-    rows = script.measured(base, times=(1, 3), n_terms=4, n_queries=3, runs=1)
-    assert [row["S of"] for row in rows] == [
-        "50 terms", "50 terms, batch", "150 terms", "150 terms, batch",
-    ]  # fmt: skip
-
-
 def test_indexing(benchmark, texts):
     pytest.importorskip("bm25s")
     script = benchmark("indexing")
@@ -90,39 +81,15 @@ def test_indexing(benchmark, texts):
     assert len(script.measured(texts, runs=1)) == 6
 
 
-@pytest.mark.skipif(not JIT, reason="counts the cycles of compiled loops")
-def test_scatter(benchmark, workload):
-    script = benchmark("scatter")
-    rows, told = script.measured(
-        workload, sizes=(256, 70_000), n_postings=2_000, lengths=(5,), n_queries=2, runs=1,
-        larger=100,
-    )  # fmt: skip
-    names = [row["what"] for row in rows]
-    assert len([name for name in names if name.startswith("scatter")]) == 2 * (3 + 1)
-    assert "20 Newsgroups, 5 terms: search" in names
-    assert ("20 Newsgroups, 5 terms: search, C" in names) == (not told["C"].startswith("left out"))
-
-
 def test_lists_are_ascending_and_of_the_lengths_asked(benchmark):
     lengths = np.array([1, 7, 50])
-    documents, starts = benchmark("scatter").drawn_lists(50, lengths, 200)
+    documents, starts = benchmark("million").drawn_lists(50, lengths, 200)
     sizes = np.diff(starts)
     assert set(sizes.tolist()) <= {1, 7, 50}
     assert starts[-1] >= 200
     assert documents.max() < 50
     for start, stop in itertools.pairwise(starts):
         assert np.all(np.diff(documents[start:stop].astype(np.int64)) > 0)
-
-
-def test_the_search_in_c_answers_as_ours(benchmark, workload):
-    native = benchmark("native")
-    try:
-        library = native.library()
-    except native.NoCompilerError as reason:
-        pytest.skip(str(reason))
-    queries = benchmark("newsgroups").vectors(workload.queries(5, 8))
-    right = [workload.searcher.search(query, k=3) for query in queries]
-    native.NativeSearch(workload, 3, library).check(queries, right)
 
 
 def test_a_drawn_document_is_the_same_in_every_collection(benchmark, workload):
@@ -135,14 +102,6 @@ def test_a_drawn_document_is_the_same_in_every_collection(benchmark, workload):
     for row, text in enumerate(texts):
         expected = np.repeat(X[[row]].indices, X[[row]].data)
         assert sorted(text.split()) == sorted(spelled[term] for term in expected)
-
-
-@pytest.mark.skipif(not JIT, reason="counts the cycles of compiled loops")
-def test_segments(benchmark, workload):
-    script = benchmark("segments")
-    rows = script.measured(workload, n_segments=(1, 3), lengths=(4,), n_queries=3, runs=1)
-    assert [row["contestant"] for row in rows] == ["1", "3"]
-    assert all(row["heads MiB"] >= 0 for row in rows)
 
 
 def test_million(benchmark, workload):
@@ -174,16 +133,6 @@ def test_million_indexing(benchmark, workload, tmp_path):
     path = tmp_path / "softcosine-in-memory-and-saved"
     (row,) = script.opened({30: path}, "worda", runs=1)
     assert row["open ms, median"] > 0
-
-
-@pytest.mark.skipif(not JIT, reason="starts processes that search without the compiler")
-def test_latency(benchmark, workload, texts, tmp_path):
-    script = benchmark("latency")
-    path, given = script.prepared(workload, texts, tmp_path)
-    searchers = {"2 threads": (1, 2)}
-    rows = script.measured(path, given, seconds=0.2, runs=1, searchers=searchers)
-    assert [row["a writer"] for row in rows] == ["no", "yes"]
-    assert all(row["searches"] > 0 for row in rows)
 
 
 def test_norms(benchmark, workload):
@@ -446,15 +395,6 @@ def test_remote_index(benchmark, texts):
     rows, parameters = benchmark("remote_index").measured(texts, runs=1)
     assert parameters["bytes of its pickle"] < 1000
     assert [one["requests"] for one in rows if one["what"] == "URL, later"] == [1]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc")
-def test_the_memory_of_the_http_server_is_measured(benchmark, texts):
-    pytest.importorskip("prometheus_client")
-    index = SoftIndex.from_texts(texts, ids=[f"d{n}" for n in range(60)])
-    rows, facts = benchmark("serve_memory").measured(index, seconds=6.0, every=2.0)
-    assert len(rows) == facts["readings"] >= 2
-    assert all(row["anonymous MB"] > 0 for row in rows)
 
 
 @pytest.mark.skipif(not JIT, reason="starts processes that search without the compiler")

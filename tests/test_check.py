@@ -156,10 +156,10 @@ def test_what_should_never_have_been_written_is_found_and_named(store, change):
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        ("segment", {"n_docs": 3}, "speaks of 3 documents"),
-        ("segment", {"fields": 0}, "speaks of 4 documents, but its postings"),
+        ("segment", {"n_docs": 3}, "has 3 documents"),
+        ("segment", {"fields": 0}, "has 4 documents, but its postings"),
         ("segment", {"positions": False}, None),
-        ("deleted", {"n_docs": 5}, "it speaks of 5 documents, not of 4"),
+        ("deleted", {"n_docs": 5}, "it has 5 documents, not 4"),
         ("norms", {"fields": 0}, "it has not one array a field"),
         ("statistics", {"fields": []}, "it has not one entry a field"),
     ],
@@ -180,7 +180,7 @@ def test_an_s_that_is_not_what_it_says_is_found(store):
     similarity = space.settings["similarity"]
     for name in ("symmetric", "non_negative"):
         part = rewritten(store, "space", settings={"similarity": {**similarity, name: False}})
-        with pytest.raises(CorruptIndexError, match="and says otherwise") as caught:
+        with pytest.raises(CorruptIndexError, match="of S is wrong") as caught:
             check_index(store)
         assert part in str(caught.value)
 
@@ -205,7 +205,7 @@ def test_parts_that_nobody_speaks_of_are_found(store):
     with store.writing() as writer:
         more = writer.write("segment", {}, {})
         writer.commit(writer.base.settings, [*writer.base.parts, more])
-    with pytest.raises(CorruptIndexError, match="does not list the parts that it speaks of"):
+    with pytest.raises(CorruptIndexError, match="does not list the parts that it uses"):
         check_index(store)
 
 

@@ -174,7 +174,7 @@ def test_what_is_not_there_is_an_error_and_nothing_is_deleted(run, folder):
     message = run("delete", folder, "tea", "nobody", code=1)
     assert message == "softcosine: there is no document with the id 'nobody' in the index.\n"
     assert len(texts_of(folder)) == 3
-    assert "there is nothing to delete" in run("delete", folder, code=2)
+    assert "nothing to delete" in run("delete", folder, code=2)
 
 
 def test_segments_are_merged_and_room_is_freed(run, folder):

@@ -394,9 +394,9 @@ def test_tsv_takes_quotation_marks_as_they_are(tmp_path):
 
 def test_progress_is_told_now_and_then(tmp_path):
     path = written(tmp_path / "a.txt", "red\n" * 2500)
-    seen: list[int] = []
-    read_documents([path], progress=seen.append)
-    assert seen == [1000, 2000]
+    seen: list[tuple[object, ...]] = []
+    read_documents([path], progress=lambda *told: seen.append(told))
+    assert seen == [("reading documents", n_read, None) for n_read in (1000, 2000)]
 
 
 @given(st.lists(st.dictionaries(st.text(), st.text() | st.integers() | st.none()), min_size=1))

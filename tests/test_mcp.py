@@ -444,7 +444,7 @@ def test_an_encoder_is_for_indexes_with_coordinates(run, folder):
 
 def test_two_indexes_of_one_name_are_refused(run, folder):
     shown = run("mcp", folder, folder, "--config", code=2)
-    assert f"the name 'faq' is taken; give the index another one: NAME={folder}." in shown
+    assert f"the name 'faq' is taken; write NAME={folder}." in shown
 
 
 def test_a_missing_index_is_an_error_before_any_client_comes(run, tmp_path):

@@ -289,7 +289,7 @@ def test_another_matrix_or_weighting_ranks_the_same_postings():
     raw = soft.with_weighting(RAW, ranking="inner_product")
     assert [hit.score for hit in raw.search("coffee tea")] == [3, 1.5, 1.5]
     assert soft.with_weighting(RAW).ranking == soft.ranking
-    with pytest.raises(VocabularyMismatchError, match="S speaks of 2 terms, not the 5"):
+    with pytest.raises(VocabularyMismatchError, match="S has 2 terms, but the index has 5"):
         index.with_similarity(similarity_matrix(np.eye(2)))
     with pytest.raises(VocabularyMismatchError):
         index.with_similarity(similarity_matrix(np.eye(5)))

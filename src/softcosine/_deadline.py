@@ -1,4 +1,4 @@
-"""A deadline of what the current context computes, such as one search."""
+"""Deadlines of searches and other work, kept in a context variable."""
 
 from __future__ import annotations
 

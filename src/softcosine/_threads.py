@@ -235,6 +235,6 @@ def in_threads(
 
 
 def in_context(work: Callable[[_Task], _Result]) -> Callable[[_Task], _Result]:
-    """Return a function for other threads that runs in the context of the caller."""
+    """Return a function that runs in the caller's context on any thread."""
     context = copy_context()
     return lambda task: context.copy().run(work, task)  # a context runs in one thread at a time

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")  # it may stand in an address
+_SIZE = re.compile(r"(\d+\.?\d*|\.\d+)\s*([kMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 def checked_name(name: Any, of: str = "an index") -> str:
@@ -107,7 +108,7 @@ def check_type(name: str, value: Any, types: Any, advice: str) -> None:
 
 
 def check_list(name: str, value: Any, of: str = "strings", *, types: Any = Iterable) -> None:
-    """Refuse a single string, and what is none of the types, such as Sequence."""
+    """Require a collection of one of the types; a single string is refused."""
     if isinstance(value, str | bytes):
         raise InvalidInputError(f"{name} is a single string; wrap it in a list: [{name}].")
     if not isinstance(value, types):
@@ -119,6 +120,13 @@ def plain_number(value: Any) -> Any:
     if value is None or type(value) in (int, float):
         return value
     return int(value) if is_whole(value) else float(value)
+
+
+def size_in(text: str) -> int | None:
+    """Return the bytes of a size such as 512M, 2G, 1.5GiB or 1000000000; None if it is none."""
+    if (found := _SIZE.fullmatch(text.strip())) is None:
+        return None
+    return int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
 
 
 def is_number(value: object) -> bool:

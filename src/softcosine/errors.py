@@ -29,6 +29,8 @@ A message gives what was seen, what was needed and what to do.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -143,6 +145,15 @@ class MissingDependencyError(SoftCosineError, ImportError):
         )
 
 
+@contextmanager
+def needing(package: str, extra: str, purpose: str) -> Iterator[None]:
+    """Raise MissingDependencyError if an import inside the block fails."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependencyError(package, extra, purpose) from error
+
+
 class IndexFormatError(SoftCosineError, OSError):
     """A folder is not an index that this version can read."""
 
@@ -204,3 +215,19 @@ class SoftCosineWarning(UserWarning):
 
 class IndefiniteMatrixWarning(SoftCosineWarning):
     """S is not positive semidefinite, so soft cosines above 1 can occur."""
+
+
+# The kinds of the problems (RFC 9457) by which a server names errors of the library to its clients.
+PROBLEM_PREFIX = "urn:softcosine:"
+PROBLEMS: dict[str, type[Exception]] = {
+    "deadline": DeadlineExceededError,
+    "unknown-document": UnknownDocumentError,
+    "unknown-term": UnknownTermError,
+    "indefinite-matrix": IndefiniteMatrixError,
+    "invalid-input": InvalidInputError,
+    "busy": IndexLockedError,
+    "missing-dependency": MissingDependencyError,
+    "already-exists": AlreadyExistsError,
+    "corrupt-index": CorruptIndexError,
+    "read-only": PermissionError,
+}

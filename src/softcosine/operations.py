@@ -31,7 +31,7 @@ from softcosine.index.wire import form, wire
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What an index can be asked.
+    """An operation of an index: its name, request and result.
 
     Attributes
     ----------

@@ -198,7 +198,7 @@ def test_a_shard_of_another_epoch_is_refused(folder):
     place = folder / epoch_folder(epoch_name(epoch("words")))
     shutil.rmtree(place)
     shard_of(other, place)
-    with pytest.raises(CorruptIndexError, match=r"has the epoch .*; restore"):
+    with pytest.raises(CorruptIndexError, match="has another epoch"):
         ShardedIndex.open(folder)
 
 

@@ -76,7 +76,7 @@ def test_building_similarities_is_cancelled(client, monkeypatch):
             release.wait(0.3)
             progress(done, 100)
 
-    monkeypatch.setattr("softcosine.serve.task_routes.rebuilt", rebuilt)
+    monkeypatch.setattr("softcosine.serve.index_routes.rebuilt", rebuilt)
     before = client.get(FAQ).json()["commit"]
     pin = {"pin": [{"word": "kettle", "other": "pot", "similarity": 0.9}]}
     task = client.patch(f"{FAQ}/similarities", json=pin).json()

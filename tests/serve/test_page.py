@@ -19,7 +19,7 @@ from softcosine.cli.demo import demo
 from softcosine.cli.symbols import OpenedSymbols
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.serve.keys import KeyRing
-from softcosine.serve.page_routes import POLICY
+from softcosine.serve.status_routes import POLICY
 
 PAGE = files("softcosine.serve").joinpath("page")
 NAMES = sorted(file.name for file in PAGE.iterdir() if file.is_file())

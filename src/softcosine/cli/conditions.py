@@ -55,8 +55,7 @@ def _json(given: str) -> dict[str, Any]:
         value = parsed_json(given)
     except ValueError as error:
         raise InvalidInputError(
-            f"--where {_shown(given)} begins like JSON but is not valid ({error}); write it as "
-            '\'{"lang": "en", "year": {">=": 2020}}\', or compare: lang=en.'
+            f"--where {_shown(given)} begins like JSON but is not valid ({error}); try lang=en."
         ) from error
     assert isinstance(value, dict), "what begins with { is an object"
     return value
@@ -66,9 +65,8 @@ def _comparison(given: str) -> dict[str, Any]:
     found = _COMPARISON.fullmatch(given)
     if found is None:
         raise InvalidInputError(
-            f"--where {_shown(given)} is not a filter; write KEY=VALUE, such as lang=en, or "
-            "'year>=2020' (also !=, <, <=, >), or JSON, such as "
-            '\'{"lang": {"in": ["en", "de"]}}\'.'
+            f"--where {_shown(given)} is not a filter; write KEY=VALUE, such as lang=en or "
+            "'year>=2020' (also !=, <, <=, >), or JSON."
         )
     key, sign, text = found["key"], found["sign"], found["value"].strip()
     if sign not in _OPERATORS:
@@ -79,8 +77,7 @@ def _comparison(given: str) -> dict[str, Any]:
         )
     if not text and sign not in _EQUAL:
         raise InvalidInputError(
-            f"--where {_shown(given)} has no value after {sign}; add one, such as "
-            f"'{key}{sign}2020'."
+            f"--where {_shown(given)} has no value after {sign}; write such as '{key}{sign}2020'."
         )
     key = f"\\{key}" if key in _JOINTS else key
     value = _value(given, text)
@@ -92,8 +89,7 @@ def _comparison(given: str) -> dict[str, Any]:
 def _value(given: str, text: str) -> Any:
     if _NUMBER.fullmatch(text) and math.isinf(float(text)):
         raise InvalidInputError(
-            f"--where {_shown(given)} compares with a number above {sys.float_info.max:.3g}, the "
-            "largest one; use a smaller number, or put it in quotation marks if it is text."
+            f"--where {_shown(given)} has a number above {sys.float_info.max:.3g}; quote text."
         )
     try:
         return parsed_json(text.lower() if text.lower() in ("true", "false") else text)

@@ -6,9 +6,7 @@ import time
 import unicodedata
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from softcosine.cli.derived import option
+from softcosine.cli.derived import argument, option
 from softcosine.cli.http_server import serve_page
 from softcosine.cli.options import Encoder
 from softcosine.cli.output import (
@@ -34,9 +32,7 @@ QUESTIONS = ("illness", "infinite", "kitten", "burger", "weeping feline", "spous
 
 
 def demo(
-    words: Annotated[
-        list[str] | None, typer.Argument(metavar="WORDS", help="Your own query.")
-    ] = None,
+    words: Annotated[list[str] | None, argument("WORDS", "Your own query.")] = None,
     k: int | None = option("-k N", "Maximum number of results [3; 5 of your own].", None, min=1),
     page: bool = option("--page", "Search in your browser instead ('softcosine[serve]').", False),
     encoder: Encoder = "auto",
@@ -64,10 +60,8 @@ def demo(
         opened = open_symbols(report, encoder=chosen)
     if page:
         if opened.path is None:
-            raise InvalidInputError(
-                f"the index was not stored ({opened.problem}), and the page needs it; set "
-                "SOFTCOSINE_HOME to another folder."
-            )
+            told = f"the index was not stored ({opened.problem}), and the page needs it"
+            raise InvalidInputError(f"{told}; set SOFTCOSINE_HOME to another folder.")
         serve_page(opened.path, " ".join(words or ("kitten",)))
         return
     out, index = console(), opened.index
@@ -86,10 +80,8 @@ def demo(
     median, each = duration(seconds[len(seconds) // 2]), "" if words else " each"
     out.print(f"{built}Searched in {median}{each}, once loaded.", style="dim")
     if opened.problem:
-        out.print(
-            f"The index was not stored ({opened.problem}); set SOFTCOSINE_HOME to another folder.",
-            style="yellow",
-        )
+        told = f"The index was not stored ({opened.problem}); set SOFTCOSINE_HOME."
+        out.print(told, style="yellow")
     if words:
         return
     meaning = index.snapshot.meaning

@@ -52,6 +52,11 @@ def flag(flags: str, help: str, *names: str, more: bool = False, **settings: Any
     )  # fmt: skip
 
 
+def argument(metavar: str, help: str, **settings: Any) -> Any:
+    """Return the declaration of an argument, for ``Annotated``."""
+    return typer.Argument(metavar=metavar, help=help, **settings)
+
+
 def option(flags: str, help: str, default: Any, *names: str, **settings: Any) -> Any:
     """Return an option, as the default of a parameter or the field of a dataclass; see `flag`.
 
@@ -138,18 +143,18 @@ _FLAGS = {
     "min_score": _Flag("--min", "SCORE"),
     "min_similarity": _Flag("--min", "S"),
     "mmr": _Flag(metavar="SHARE"),
-    "ranking": _Flag(names=("cli.output:RANKINGS",)),
+    "ranking": _Flag(names=("index.requests:TITLES",)),
     "sort": _Flag("--sort", "KEY", "Sort by metadata: year, or -year; repeatable."),
     "where": _Flag(
         "--where", "FILTER", "Filter by metadata: lang=en, 'year>=2020', or JSON; repeatable.",
         read_where,
     ),
 }  # fmt: skip
-_SHOWN = {  # by --help; the others by --help-all
-    "k", "offset", "min_score", "min_similarity", "where", "sort", "facets", "correct", "ranking",
-    "meaning", "by", "method", "to", "field", "max_terms", "words", "fields", "language", "plain",
-    "max_neighbors", "min_df", "encoder", "encoder_cache", "meaning_space",
-}  # fmt: skip
+_SHOWN = (  # by --help; the others by --help-all
+    *("k", "offset", "min_score", "min_similarity", "where", "sort", "facets", "correct"),
+    *("ranking", "meaning", "by", "method", "to", "field", "max_terms", "words", "fields"),
+    *("language", "plain", "max_neighbors", "min_df", "encoder", "encoder_cache", "meaning_space"),
+)
 
 
 @dataclass(frozen=True)
@@ -202,11 +207,9 @@ class FromRequest:
             text = f"{text.removesuffix('.')}: {', '.join(choices[:-1])} or {choices[-1]}."
         if name == "max_terms":
             text = f"{text.removesuffix('.')} [0: all]."
-        declaration = flag(
-            f"{declared} {own.metavar or ('N' if kind is int else '')}", own.help or text,
-            *own.names, *choices,
-            more=name not in _SHOWN,
-        )  # fmt: skip
+        flags = f"{declared} {own.metavar or ('N' if kind is int else '')}"
+        more = name not in _SHOWN
+        declaration = flag(flags, own.help or text, *own.names, *choices, more=more)
         annotation = kind if required or default is not None else kind | None
         return _parameter(
             name, Annotated[annotation, declaration], MISSING if required else default
@@ -235,7 +238,7 @@ def _described(hint: Any) -> tuple[Any, str, tuple[str, ...]]:
 
 
 def _parameter(name: str, hint: Any, default: Any) -> inspect.Parameter:
-    """Return the parameter of an option that has a default, perhaps of a dataclass's field."""
+    """Return the parameter of an option; its default may be a dataclass field."""
     if isinstance(default, Field):
         declaration = default.metadata.get("option")
         hint = hint if declaration is None else Annotated[hint, declaration]

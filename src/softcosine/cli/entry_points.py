@@ -19,7 +19,4 @@ def by_entry_point(group: str, name: str) -> Any:
 
     for found in entry_points(group=f"softcosine.{group}", name=name):
         return found.load()
-    raise SoftCosineError(
-        f"this installation lacks the entry point {name} of softcosine.{group}; install softcosine "
-        "again (in a clone: pip install -e .)."
-    )
+    raise SoftCosineError(f"softcosine.{group} lacks {name}; install softcosine again.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 from urllib.parse import urlencode
@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import typer
 
 from softcosine._validation import check_choice
-from softcosine.cli.derived import option
+from softcosine.cli.derived import argument, option
 from softcosine.cli.options import Json, bytes_in
 from softcosine.cli.output import print_json, printable
 from softcosine.errors import InvalidInputError, MissingDependencyError
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from softcosine.serve.settings import Limits
 
 _ENCODERS = ("auto", "static", "minilm", "none")
-_KeyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of keys.")]
-_KeyName = Annotated[str, typer.Argument(metavar="NAME", help="Who uses the key.")]
+_KeyFile = Annotated[Path, argument("FILE", "The file of keys.")]
+_KeyName = Annotated[str, argument("NAME", "Who uses the key.")]
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,7 @@ class Binding:
     port: int = option("--port -p N", "0 for a free one.", 8080, min=0, max=65535)
     insecure: bool = option("--insecure", "Let other hosts connect without a key.", False)
     certificate: Path | None = option("--certificate FILE", "TLS: the certificates, as PEM.", None)
-    private_key: Path | None = option(
-        "--private-key FILE", "TLS: the private key, if not in --certificate.", None
-    )
+    private_key: Path | None = option("--private-key FILE", "TLS: the key, if apart.", None)
     workers: int = option("--workers N", "Number of processes; they share mapped files.", 1, min=1)
 
     def bind(self) -> Bind:
@@ -54,27 +52,24 @@ class Binding:
 class Bounds:
     """What a server takes at most."""
 
-    threads: int | None = option(
-        "--threads N", "Searches at the same time, per process [CPUs].", None, min=1
-    )
+    threads: int | None = option("--threads N", "Searches at a time [CPUs].", None, min=1)
     waiting: int = option("--waiting N", "Searches that may wait; more get 429.", 64, min=0)
     timeout: float = option("--timeout SECONDS", "Longest time of a search.", 10.0, min=0.001)
-    max_body: str = option("--max-body SIZE", "Largest document as JSON: 8M, 1G.", "8M")
-    max_bulk: str = option("--max-bulk SIZE", "Largest body of JSON lines.", "1G")
-    max_answer: str = option("--max-answer SIZE", "Most that an answer reads and writes.", "64M")
-    max_k: int = option("--max-k N", "Most hits of an answer.", 1000, min=1)
-    max_pairs: int = option("--max-pairs N", "Most similar pairs of an answer.", 100_000, min=1)
+    body_bytes: str = option("--max-body SIZE", "Largest document as JSON: 8M, 1G.", "8M")
+    bulk_bytes: str = option("--max-bulk SIZE", "Largest body of JSON lines.", "1G")
+    answer_bytes: str = option("--max-answer SIZE", "Most that an answer reads and writes.", "64M")
+    k: int = option("--max-k N", "Most hits of an answer.", 1000, min=1)
+    pairs: int = option("--max-pairs N", "Most similar pairs of an answer.", 100_000, min=1)
 
     def limits(self) -> Limits:
         """Return the limits of a server."""
         from softcosine.serve.settings import Limits
 
-        limits = Limits(
-            body_bytes=bytes_in(self.max_body), bulk_bytes=bytes_in(self.max_bulk),
-            answer_bytes=bytes_in(self.max_answer), k=self.max_k, pairs=self.max_pairs,
-            waiting=self.waiting, timeout_ms=max(1, round(1000 * self.timeout)),
-        )  # fmt: skip
-        return limits if self.threads is None else replace(limits, threads=self.threads)
+        given = {name: own for name, own in vars(self).items() if own is not None}
+        for name in ("body", "bulk", "answer"):
+            given[f"{name}_bytes"] = bytes_in(given[f"{name}_bytes"], f"--max-{name}")
+        milliseconds = max(1, round(1000 * given.pop("timeout")))
+        return Limits(**given, timeout_ms=milliseconds)
 
 
 @dataclass(frozen=True)
@@ -82,15 +77,12 @@ class Shards:
     """How the shards of a sharded index are searched."""
 
     engine: str | None = option(
-        "--engine NAME", "Search the shards of a sharded index in actors of 'ray' [threads].",
-        None, "ray", more=True,
-    )  # fmt: skip
+        "--engine NAME", "Search shards in actors of 'ray' [threads].", None, "ray", more=True
+    )
     replicas: int = option("--replicas N", "Actors for each shard.", 1, min=1, more=True)
     shard_timeout: float | None = option(
-        "--shard-timeout SECONDS",
-        "Answer without shards that take longer in a step of the search, and name them.",
-        None, min=0.001, more=True,
-    )  # fmt: skip
+        "--shard-timeout SECONDS", "Leave out slower shards.", None, min=0.001, more=True
+    )
 
     def of(self, paths: Iterable[Path]) -> ShardOptions:
         """Return the options; InvalidInputError if they need a sharded index and there is none."""
@@ -102,37 +94,25 @@ class Shards:
             raise InvalidInputError("--replicas needs --engine ray: threads have no replicas.")
         if self != Shards() and not any(map(is_sharded, paths)):
             raise InvalidInputError(
-                "--engine ray, --replicas and --shard-timeout need a sharded index, as 'shards "
-                "build' makes it, and there is none here; leave them out."
+                "--engine, --replicas and --shard-timeout need a sharded index, as 'shards build' "
+                "makes it."
             )
         return ShardOptions(cast("Any", self.engine), self.replicas, self.shard_timeout)
 
 
 def serve(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="A folder of indexes, or one index.")
-    ],
+    folder: Annotated[Path, argument("FOLDER", "A folder of indexes, or one index.")],
     shards: Shards,
     binding: Binding,
     bounds: Bounds,
     read_only: bool = option("--read-only", "Refuse all changes.", False),
-    keys: Path | None = option(
-        "--keys FILE", "File of 'keys add': requests need one of its keys.", None
-    ),
-    origins: list[str] | None = option(
-        "--origin URL", "A web site that may send requests; repeatable.", None
-    ),
-    hosts: list[str] | None = option(
-        "--allow-host NAME",
-        "Another name of this server in addresses, such as that of a proxy; repeatable. Any with "
-        "--keys.",
-        None,
-    ),
+    keys: Path | None = option("--keys FILE", "Requests need a key of this file.", None),
+    origins: list[str] | None = option("--origin URL", "A web site to allow; repeatable.", None),
+    hosts: list[str] | None = option("--allow-host NAME", "Its other names; repeatable.", None),
     log_queries: bool = option("--log-queries", "Log the texts of queries too.", False),
     encoder: str = option(
         "--encoder NAME",
-        "Encoder of new indexes, if a request names none: auto, as of 'index', static (a bundled "
-        "table of English word pieces), minilm or none.",
+        "Encoder of new indexes: auto, as of 'index', static, minilm or none.",
         "auto",
         *_ENCODERS,
     ),

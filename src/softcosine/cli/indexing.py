@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
-import typer
 
 from softcosine._validation import check_choice
-from softcosine.cli.derived import FromRequest, flag_name, option
+from softcosine.cli.derived import FromRequest, argument, flag_name, option
 from softcosine.cli.entry_points import by_entry_point
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
@@ -256,9 +255,7 @@ def _show(output: Path, started: float, columns: Types, as_json: bool, *, auto: 
 
 _Inputs = Annotated[
     list[str],
-    typer.Argument(
-        metavar="FILE", help="Files of records with ids, or URLs that fsspec reads (s3://...)."
-    ),
+    argument("FILE", "Files of records with ids, or URLs that fsspec reads (s3://...)."),
 ]
 
 

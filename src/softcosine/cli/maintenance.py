@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from softcosine.cli.derived import option
+from softcosine.cli.derived import argument, option
 from softcosine.cli.failures import show_warning
 from softcosine.cli.opening import any_index, name_of
 from softcosine.cli.options import AnyIndex, Index, Json, Overwrites
 from softcosine.cli.output import (
-    RANKINGS,
     counted,
     duration,
     neighbors_told,
@@ -26,6 +22,7 @@ from softcosine.cli.output import (
 )
 from softcosine.cli.progress import Reporter
 from softcosine.errors import CorruptIndexError
+from softcosine.index.requests import TITLES
 from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
@@ -86,7 +83,6 @@ def check(index: Index, as_json: Json = False) -> None:
     """
     from softcosine.storage.remote import is_sharded
 
-    started = time.perf_counter()
     with Reporter() as report:
         if is_sharded(index):
             commits = _checked_shards(index, report)
@@ -95,13 +91,10 @@ def check(index: Index, as_json: Json = False) -> None:
             commits = [_checked(index, report)]
             facts = {"generation": commits[0].number}
     n_files, n_bytes = sum(map(files_of, commits)), sum(bytes_of(one.path) for one in commits)
-    seconds = time.perf_counter() - started
-    own = {"files": n_files, "bytes": n_bytes, "seconds": seconds}
-    print_result(
-        {"index": name_of(index), **facts, **own}, as_json,
-        f"{name_of(index)} is intact: {n_files} files, {size(n_bytes)}, checked in "
-        f"{duration(seconds)}.",
-    )  # fmt: skip
+    own = {"files": n_files, "bytes": n_bytes, "seconds": report.seconds}
+    told = f"{name_of(index)} is intact: {n_files} files, {size(n_bytes)}, checked in "
+    told += f"{duration(report.seconds)}."
+    print_result({"index": name_of(index), **facts, **own}, as_json, told)
 
 
 def _checked(index: Path, report: Reporter) -> Commit:
@@ -131,22 +124,16 @@ def _checked_shards(index: Path, report: Reporter) -> list[Commit]:
     if found.damage:
         raise CorruptIndexError(
             f"{len(found.damage)} of {len(found.commits) + len(found.damage)} folders of "
-            f"{name_of(index)} are damaged: {', '.join(found.damage)}. Restore them from a backup "
-            "of this commit, or the whole sharded index from any, or build it anew."
+            f"{name_of(index)} are damaged: {', '.join(found.damage)}. Restore them from a backup."
         )
     return list(found.commits.values())
 
 
 def backup(
     index: Index,
-    to: Annotated[
-        Path,
-        typer.Argument(metavar="TO", help="The folder to write, or a URL: s3://bucket/folder."),
-    ],
+    to: Annotated[Path, argument("TO", "The folder to write, or a URL: s3://bucket/folder.")],
     overwrite: Overwrites = False,
-    links: bool = option(
-        "--links", "Use hard links: fast, but no protection against a disk failure.", False
-    ),
+    links: bool = option("--links", "Share the files by hard links: fast, on one disk.", False),
     verify: bool = option("--verify/--no-verify", "Compare the checksum of every file.", True),
     as_json: Json = False,
 ) -> None:
@@ -169,20 +156,16 @@ def backup(
     from softcosine.index.directory.remote_store import open_store
     from softcosine.storage.remote import is_sharded
 
-    started = time.perf_counter()
     how: dict[str, Any] = {"links": links, "verify": verify, "overwrite": overwrite}
     with Reporter() as report:
         if is_sharded(index):
             made = back_up_shards(index, to, **how, progress=report)
         else:
             made = back_up(open_store(index), to, **how, progress=report)
-    seconds = time.perf_counter() - started
-    print_result(
-        {"index": name_of(index), **wire(replace(made, path=name_of(to))), "seconds": seconds},
-        as_json,
-        f"Copied {counted(made.n_docs, 'document')} in {duration(seconds)}: {name_of(to)} "
-        f"({size(made.n_bytes)}).",
-    )  # fmt: skip
+    facts = {"index": name_of(index), **wire(replace(made, path=name_of(to)))}
+    told = f"Copied {counted(made.n_docs, 'document')} in {duration(report.seconds)}: "
+    told += f"{name_of(to)} ({size(made.n_bytes)})."
+    print_result({**facts, "seconds": report.seconds}, as_json, told)
 
 
 def files_of(generation: Commit) -> int:
@@ -214,6 +197,7 @@ def _show(facts: dict[str, Any], use: ListUse | None) -> None:
     more = f", and {deleted:,} deleted, which take space until a merge" if deleted else ""
     sizes = [one["n_docs"] for one in facts.get("shards", [])] or [0]
     texts = "texts" if facts["texts"] else "no texts"
+    bound = "from 0 to 1" if "cosine" in facts["ranking"] else "no upper bound"
     weights = ("k1", "b") if facts["ranking"].endswith("bm25") else ("tf", "idf")
     older = f", computed for {counted(facts['counted'], 'document')}"
     unnamed = "a source without a name" if facts["terms"] else "chosen by the first documents"
@@ -228,7 +212,7 @@ def _show(facts: dict[str, Any], use: ListUse | None) -> None:
         "words": _words(facts["analyzer"]),
         "stored": f"{texts}, positions" if facts["positions"] else texts,
         "ranked by": facts["ranked_by"],
-        "ranking": f"{facts['ranking']} ({RANKINGS[facts['ranking']]})",
+        "ranking": f"{facts['ranking']} ({TITLES[facts['ranking']]}, {bound})",
         "weights": ", ".join(f"{name} {facts['weighting'][name]}" for name in weights)
         + (older if facts["counted"] != facts["documents"] else ""),
         "similar words": neighbors_told(facts["similarity"]),

@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from softcosine.cli.completing import complete_named_index
-from softcosine.cli.derived import FromRequest, option
+from softcosine.cli.derived import FromRequest, argument, option
 from softcosine.cli.opening import in_a_folder, one_index, open_searchable
 from softcosine.cli.options import KnownEncoder
 from softcosine.cli.output import console
@@ -22,24 +20,15 @@ from softcosine.index.requests import ScoringOptions
 def mcp(
     indexes: Annotated[
         list[str],
-        typer.Argument(
-            metavar="INDEX",
-            autocompletion=complete_named_index,
-            help="Folders that 'index' wrote; NAME=FOLDER gives a name.",
-        ),
+        argument("INDEX", "Folders, or NAME=FOLDER.", autocompletion=complete_named_index),
     ],
     options: Annotated[
-        dict[str, Any],
-        FromRequest(ScoringOptions, only=("ranking", "ask", "meaning")),
+        dict[str, Any], FromRequest(ScoringOptions, only=("ranking", "ask", "meaning"))
     ],
     writable: bool = option("--writable", "Let the model add and delete documents.", False),
-    max_characters: int | None = option(
-        "--max-characters N", "Where texts of hits are truncated [1000].", None, min=1
-    ),
+    max_characters: int | None = option("--max-characters N", "Longest text [1000].", None, min=1),
     encoder: KnownEncoder = None,
-    config: bool = option(
-        "--config", "Print the entry for a client's configuration, and exit.", False
-    ),
+    config: bool = option("--config", "Print the configuration of a client, and exit.", False),
 ) -> None:
     """Serve indexes to a language model (Model Context Protocol), over standard input and output.
 
@@ -86,10 +75,8 @@ def mcp(
         opened, writable=writable, max_characters=max_characters or MAX_CHARACTERS, **options
     )
     if sys.stdin.isatty():
-        console(stderr=True).print(
-            "Waiting for an MCP client on standard input. Clients start this command themselves; "
-            "--config prints what to tell them. Ctrl-C ends it."
-        )
+        told = "Waiting for an MCP client, which starts this command itself; see --config."
+        console(stderr=True).print(told)
     end_at_once()  # a thread reads standard input; commits are atomic without cleanup
     server.run()
 
@@ -110,8 +97,7 @@ def _named(given: list[str]) -> dict[str, Path]:
             name = Path(one).absolute().name.removesuffix(".index")
         if not name or name in named:
             raise InvalidInputError(
-                f"{one}: the name {name!r} is {'taken' if name else 'empty'}; give the index "
-                f"another one: NAME={folder}."
+                f"{one}: the name {name!r} is {'taken' if name else 'empty'}; write NAME={folder}."
             )
         named[name] = in_a_folder(Path(folder))
     return named

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -51,7 +50,7 @@ def pairs(
 
     JSON: one line per pair: id, other, score, and with -k also rank.
     """
-    k, started, report, n_pairs = options.get("k"), time.perf_counter(), Reporter(), 0
+    k, report, n_pairs = options.get("k"), Reporter(), 0
     # Lines printed on a terminal show the progress themselves; a bar would disturb them.
     shown = k is None and sys.stdout.isatty()
     with any_index(index, threads=threads) as opened, report:
@@ -72,15 +71,13 @@ def pairs(
     if not n_pairs and not as_json:
         _say_nothing_found(options["min_similarity"])
     what = "pair" if k is None else "neighbour"
-    _conclude(f"{counted(n_pairs, what)} among {counted(n_docs, 'document')}", started)
+    _conclude(f"{counted(n_pairs, what)} among {counted(n_docs, 'document')}", report)
 
 
 def dedupe(
     index: AnyIndex,
     options: Annotated[dict[str, Any], FromRequest(DedupeRequest, defaults={"method": "leaders"})],
-    keep: str | None = option(
-        "--keep first", "Print the ids to delete: all but the first of each group.", None, "first"
-    ),
+    keep: str | None = option("--keep first", "Print the ids to delete.", None, "first"),
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -98,7 +95,6 @@ def dedupe(
     """
     if keep not in (None, "first"):
         raise InvalidInputError(f"--keep is {keep!r}; the only choice is 'first'.")
-    started = time.perf_counter()
     with any_index(index, threads=threads) as opened, Reporter() as report:
         groups = opened.dedupe(**options, **_of_folders(index, threads, report))
         n_docs = len(opened)
@@ -111,11 +107,8 @@ def dedupe(
     if not groups and not as_json:
         _say_nothing_found(options["min_similarity"])
     n_others = sum(len(group.others) for group in groups)
-    _conclude(
-        f"{counted(len(groups), 'group')} of {counted(len(groups) + n_others, 'document')}, "
-        f"{n_others:,} to delete, among {n_docs:,}",
-        started,
-    )
+    told = f"{counted(len(groups), 'group')} of {counted(len(groups) + n_others, 'document')}"
+    _conclude(f"{told}, {n_others:,} to delete, among {n_docs:,}", report)
 
 
 def _show_groups(
@@ -148,8 +141,7 @@ def _show_dropped(groups: Sequence[SimilarGroup], as_json: bool) -> None:
     for one in () if as_json else dropped:
         if len(one.other.splitlines()) != 1:
             raise InvalidInputError(
-                f"the id {shortened(one.other)} contains a line break and does not fit on a line; "
-                "use --json."
+                f"the id {shortened(one.other)} contains a line break; use --json."
             )
     shown = printable if sys.stdout.isatty() else str  # programs get unescaped ids
     for one in dropped:
@@ -185,9 +177,8 @@ def _of_folders(
     return {"threads": threads, "progress": progress}
 
 
-def _conclude(told: str, started: float) -> None:
+def _conclude(told: str, report: Reporter) -> None:
     """Print a summary on standard error, if that is a terminal."""
     sys.stdout.flush()
     if sys.stderr.isatty():
-        seconds = duration(time.perf_counter() - started)
-        console(stderr=True).print(f"{told}, in {seconds}.", style="dim")
+        console(stderr=True).print(f"{told}, in {duration(report.seconds)}.", style="dim")

@@ -52,8 +52,7 @@ def in_a_folder(index: Path) -> Path:
     """Return INDEX; InvalidInputError if it is the address of an index of a server."""
     if is_served(index):
         raise InvalidInputError(
-            f"this command needs the files of an index, and {name_of(index)} is on a server; run "
-            "it there, and name the folder."
+            f"this command needs the files of an index, and {name_of(index)} is on a server."
         )
     return index
 
@@ -87,11 +86,6 @@ def any_index(
         yield client.index(place[1])
 
 
-def pair_of(encoder: str | None, queries: str | None) -> GivenEncoder | None:
-    """Return the encoder of an index, with that of queries if one is given."""
-    return encoder if queries is None else (encoder, queries)
-
-
 def open_searchable(
     path: Path, encoder: GivenEncoder | None = None, encoder_cache: Path | None = None
 ) -> EitherIndex:
@@ -105,8 +99,8 @@ def open_searchable(
     if opened.snapshot.meaning is None:
         read_by = encoder if isinstance(encoder, str) else "minilm"
         raise InvalidInputError(
-            f"the documents of {path} have no coordinates, so no encoder is needed; run softcosine "
-            f"admin encode {path} --encoder {read_by} first, or leave the option out."
+            f"the documents of {path} have no coordinates, so no encoder is needed; run first: "
+            f"softcosine admin encode {path} --encoder {read_by}"
         )
     return kind.open(path, encoder=encoder, encoder_cache=encoder_cache)
 
@@ -116,8 +110,7 @@ def one_index(opened: Searchable | RemoteIndex) -> SoftIndex:
     if isinstance(opened, softcosine.SoftIndex):
         return opened
     raise InvalidInputError(
-        "--plot and text fields of servers need one index, and this one is sharded; "
-        "leave them out, or name one of its shards."
+        "--plot and text fields of servers need one index, and this one is sharded."
     )
 
 

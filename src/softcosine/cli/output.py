@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from softcosine.cli.escaping import is_harmless
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
     from softcosine.index.spaces.part import Part
 
 
-RANKINGS = {
-    "soft_cosine": "soft cosine, from 0 to 1",
-    "inner_product": "inner product, no upper bound",
-    "expanded_cosine": "expanded cosine, from 0 to 1",
-    "soft_bm25": "soft BM25, no upper bound",
-    "soft_tf_bm25": "BM25 of soft frequencies, no upper bound",
-}
 _SHOWN_PARTS = 4
 _SHOWN_VALUES = 20
 _UNFOLDED = 1_000_000  # columns
@@ -134,9 +128,7 @@ def check_file(path: Path | None, *, overwrite: bool) -> None:
     if path.is_dir():
         raise AlreadyExistsError(f"{path} is a folder; choose the name of a file.")
     if path.exists() and not overwrite:
-        raise AlreadyExistsError(
-            f"{path} already exists; pass --overwrite, or choose another name."
-        )
+        raise AlreadyExistsError(f"{path} already exists; pass --overwrite, or another name.")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; create it first.")
 
@@ -281,15 +273,9 @@ class _Unbroken:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.text import Text
 
-        lines = [""]
-        for piece in self._pieces:
-            joined = f"{lines[-1]}, {piece}" if lines[-1] else piece
-            if lines[-1] and len(joined) >= options.max_width:
-                lines[-1] += ","
-                lines.append(piece)
-            else:
-                lines[-1] = joined
-        yield Text("\n".join(lines), style=self._style)
+        joined = ", ".join(piece.replace(" ", "\xa0") for piece in self._pieces)
+        lines = wrap(joined, options.max_width, break_long_words=False, break_on_hyphens=False)
+        yield Text("\n".join(lines).replace("\xa0", " "), style=self._style)
 
 
 def _short(contribution: float) -> str:
@@ -299,7 +285,7 @@ def _short(contribution: float) -> str:
 
 
 def show_explanation(explanation: Explanation, text: str, *, pairs: bool = False) -> None:
-    """Print what each word of the query adds to a score, and perhaps all pairs of words."""
+    """Print the contribution of each query word to a score, optionally of all pairs of words."""
     from rich.table import Table
 
     out = console()
@@ -327,14 +313,11 @@ def show_explanation(explanation: Explanation, text: str, *, pairs: bool = False
 
 
 def show_neighbors(record: dict[str, Any], origins: bool, as_json: bool) -> None:
-    """Print the neighbours of a word, as a method ``term`` returns them, perhaps with origins."""
+    """Print the neighbours of a word, the result of ``term``, optionally with origins."""
     from softcosine.similarity.provenance import Origin
 
     if origins and "forbidden" not in record:
-        raise InvalidInputError(
-            "there is no source of term similarity, so the origins are unknown; build the index or "
-            "the matrix with a source that can be saved."
-        )
+        raise InvalidInputError("there is no source of term similarity, so origins are unknown.")
     if as_json:
         print_json(record)
         return

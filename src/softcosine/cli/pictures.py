@@ -20,9 +20,7 @@ class Picture:
     """A picture to draw beside the answer."""
 
     plot: Plot = None
-    overwrite: bool = option(
-        "--overwrite", "Let --plot replace an existing file.", False, more=True
-    )
+    overwrite: bool = option("--overwrite", "Let --plot replace a file.", False, more=True)
 
     def check(self, rows: int = 0) -> None:
         """Check the picture, of `rows` documents if it is a heat map, before any work is done."""

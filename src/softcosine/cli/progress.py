@@ -36,15 +36,20 @@ class Reporter:
     def __exit__(self, *exception: object) -> None:
         self.stop()
 
+    @property
+    def seconds(self) -> float:
+        """Seconds since the work began."""
+        return time.monotonic() - self._started
+
     def stop(self) -> None:
-        """Remove the bar and show no other."""
+        """Remove the bar; show none from now on."""
         if self._progress is not None:
             self._progress.stop()
         self._terminal = False
 
     def __call__(self, what: str, done: int, total: int | None) -> None:
         """Report progress."""
-        if not self._terminal or time.monotonic() - self._started < _SLOW:
+        if not self._terminal or self.seconds < _SLOW:
             return
         if self._progress is None:
             self._progress = _progress_bars()

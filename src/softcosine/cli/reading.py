@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Self
@@ -31,6 +30,7 @@ from softcosine.files import (
 )
 
 if TYPE_CHECKING:
+    from softcosine._progress import Report
     from softcosine.client import RemoteIndex
     from softcosine.index.search.searchable import Searchable
 
@@ -44,13 +44,8 @@ def fields_named(
     id: str | None = None, text: Iterable[str] | None = None, *, separate: bool = False
 ) -> Fields:
     """Return the fields of id and text that ``--id`` and ``--text`` name."""
-    return Fields(
-        id,
-        tuple(text) if text else None,
-        separate,
-        id_advice=" Choose by --id NAME.",
-        text_advice=" Choose by --text NAME.",
-    )
+    advice = " Choose by --id NAME.", " Choose by --text NAME."
+    return Fields(id, tuple(text) if text else None, separate, *advice)
 
 
 _USUAL = fields_named()
@@ -62,9 +57,7 @@ def types_named(given: Iterable[str] | None) -> dict[str, str]:
     for one in given or ():
         name, _, type = one.rpartition("=")
         if not name:
-            raise InvalidInputError(
-                f"--types is {one!r}; give a column and its type, such as words=text."
-            )
+            raise InvalidInputError(f"--types is {one!r}; write such as words=text.")
         types[name] = type
     return types
 
@@ -120,7 +113,7 @@ def each_document(
     pattern: str | None = None,
     types: Types | None = None,
     first_number: Callable[[], int] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Report | None = None,
 ) -> Iterator[Document]:
     """Yield the documents of files and folders.
 
@@ -141,7 +134,7 @@ def each_document(
     first_number : callable, optional
         Returns the first running number for documents without ids; default 1.
     progress : callable, optional
-        Called every 1000 documents with the number of documents read.
+        Called every 1000 documents.
 
     Raises
     ------
@@ -176,12 +169,12 @@ def each_document(
                 id = str(first + n_read)
             elif before := seen.add(id, place(record)):
                 raise DuplicateIdError(
-                    f"{place(record)}: the id {id[:80]!r} was given before, at {before}; "
-                    "ids must be unique. Choose another field by --id, or correct the file."
+                    f"{place(record)}: the id {id[:80]!r} was given before, at {before}; ids must "
+                    "be unique. Choose another field by --id, or correct the file."
                 )
             n_read += 1
             if progress is not None and n_read % _REPORTED == 0:
-                progress(n_read)
+                progress("reading documents", n_read, None)
             yield Document(id, text, reader.metadata(record))
     if not n_read:
         shown = ("standard input" if path == STANDARD_INPUT else path for path in inputs)
@@ -228,9 +221,7 @@ class SeenIds:
                 return None
             before = self._connection.execute("SELECT place FROM ids WHERE id = ?", (key,))
         except sqlite3.OperationalError as error:
-            raise OSError(
-                errno.ENOSPC, f"cannot write the ids to a temporary file: {error}", "ids"
-            ) from error
+            raise OSError(errno.ENOSPC, f"cannot write the ids: {error}", "ids") from error
         return str(before.fetchone()[0], "utf-8", "surrogatepass")
 
 
@@ -325,26 +316,25 @@ def read_folder(
     root = Path(folder)
     if pattern is not None and (not pattern or Path(pattern).is_absolute()):
         raise InvalidInputError(
-            f"--glob is {pattern!r}; it must be a pattern of names inside {folder}, such as "
-            "'*.txt'."
+            f"--glob is {pattern!r}; it must be a pattern of names in {folder}, such as '*.txt'."
         )
     visible = sorted(_visible(root))
-    chosen = [
-        name
-        for name in visible
-        if (
-            name.name.lower().removesuffix(".gz").endswith(_TEXT_SUFFIXES)
-            if pattern is None
-            else _matches(name.parts, Path(pattern).parts)
-        )
-    ]
+    if pattern is None:
+        chosen = [
+            name
+            for name in visible
+            if name.name.lower().removesuffix(".gz").endswith(_TEXT_SUFFIXES)
+        ]
+    else:
+        inside = f"{pattern}/*" if Path(pattern).name == "**" else pattern
+        matching = {path.relative_to(root) for path in root.rglob(inside)}
+        chosen = [name for name in visible if name in matching]
     if not chosen:
         *most, last = (f"*{suffix}" for suffix in _TEXT_SUFFIXES)
         wanted = pattern or f"{', '.join(most)} or {last}"
         held = f"others, such as {visible[0]}" if visible else "none"
         raise InvalidInputError(
-            f"{folder}: no file there is named {wanted}; it holds {held}. Choose files by --glob, "
-            "or give files of records by their names."
+            f"{folder}: no file there is named {wanted}; it holds {held}. Choose files by --glob."
         )
     for name in chosen:
         with opened(root / name, encoding, advice=advice) as text:
@@ -364,17 +354,3 @@ def _visible(root: Path) -> Iterator[Path]:
             path = Path(parent, name)
             if not name.startswith(".") and path.is_file():
                 yield path.relative_to(root)
-
-
-def _matches(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Whether the end of a path matches a pattern; ``**`` matches any number of folders."""
-    return any(_matches_whole(name[start:], pattern) for start in range(len(name) + 1))
-
-
-def _matches_whole(name: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    if not pattern:
-        return not name
-    if pattern[0] == "**":
-        # A final ** matches a file of any name, too.
-        return any(_matches_whole(name[start:], pattern[1:]) for start in range(len(name) + 1))
-    return bool(name) and fnmatch(name[0], pattern[0]) and _matches_whole(name[1:], pattern[1:])

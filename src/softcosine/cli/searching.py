@@ -10,9 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from softcosine.cli.derived import FromRequest, flag, option
+from softcosine.cli.derived import FromRequest, argument, flag, option
 from softcosine.cli.failures import in_options
 from softcosine.cli.opening import (
     any_index,
@@ -20,26 +18,20 @@ from softcosine.cli.opening import (
     missing_encoder,
     one_index,
     open_searchable,
-    pair_of,
     weight_of_meaning,
 )
 from softcosine.cli.options import (
     AnyIndex,
-    Encoding,
-    Format,
-    IdField,
+    Identified,
     Index,
     Json,
     KnownEncoder,
     Limit,
     Overwrites,
-    QueryEncoder,
     Summary,
-    TextFields,
     Threads,
 )
 from softcosine.cli.output import (
-    RANKINGS,
     console,
     counted,
     duration,
@@ -55,7 +47,7 @@ from softcosine.cli.pictures import Picture
 from softcosine.cli.progress import Reporter
 from softcosine.cli.reading import ADVICE, fields_named, lines_in
 from softcosine.errors import InvalidInputError
-from softcosine.index.requests import ExplainRequest, SearchOptions, SimilarRequest
+from softcosine.index.requests import TITLES, ExplainRequest, SearchOptions, SimilarRequest
 from softcosine.index.wire import wire
 
 if TYPE_CHECKING:
@@ -71,18 +63,29 @@ _Search = Annotated[dict[str, Any], FromRequest(SearchOptions)]
 Explained = Annotated[bool, flag("--explain -e", "Show the pairs of words behind each score.")]
 
 
+@dataclass(frozen=True)
+class Encoders:
+    """The encoder of an index, and that of queries, if they are not the usual ones."""
+
+    encoder: KnownEncoder = None
+    query_encoder: str | None = option(
+        "--query-encoder NAME", "Encoder of queries, of the same space.", None, more=True
+    )
+
+    @property
+    def pair(self) -> GivenEncoder | None:
+        """The encoder, with that of queries if one is given."""
+        return self.encoder if self.query_encoder is None else (self.encoder, self.query_encoder)
+
+
 def search(
     index: AnyIndex,
-    words: Annotated[
-        list[str],
-        typer.Argument(metavar="WORDS", help="The query; - reads one query per line from stdin."),
-    ],
+    words: Annotated[list[str], argument("WORDS", "The query; - reads queries from stdin.")],
     options: _Search,
     picture: Picture,
+    encoders: Encoders,
     explain: Explained = False,
     plan: bool = option("--plan", "Show how the search was executed.", False, more=True),
-    encoder: KnownEncoder = None,
-    query_encoder: QueryEncoder = None,
     as_json: Json = False,
 ) -> None:
     """Find the documents most similar to a query.
@@ -98,9 +101,8 @@ def search(
     if picture.plot is not None and words == ["-"]:
         raise InvalidInputError("--plot draws the answer to one query, not to a list of them.")
     picture.check(rows=options["k"])
-    encoders = pair_of(encoder, query_encoder)
-    with any_index(index, encoders, plot=picture.plot) as opened:
-        answers = Answers(opened, options, explain, plan, encoders, picture, as_json)
+    with any_index(index, encoders.pair, plot=picture.plot) as opened:
+        answers = Answers(opened, options, explain, plan, encoders.pair, picture, as_json)
         names = set(ExplainRequest.__struct_fields__) & set(options)
         why = {name: options[name] for name in names}
         many = words == ["-"]
@@ -109,15 +111,17 @@ def search(
             if many and not as_json:
                 blank = "\n" if number else ""
                 console().print(f"{blank}{printable(query)}", style="bold")
-            answers.show(
-                partial(opened.search, query, **options), partial(opened.explain, query, **why),
-                notes=_signs(query, options.get("syntax")),
-            )  # fmt: skip
+            find, explained = (
+                partial(opened.search, query, **options),
+                partial(opened.explain, query),
+            )
+            notes = _signs(query, options.get("syntax"))
+            answers.show(find, partial(explained, **why), notes=notes)
 
 
 def similar(
     index: AnyIndex,
-    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
+    id: Annotated[str, argument("ID", "Id of a document.")],
     options: Annotated[dict[str, Any], FromRequest(SimilarRequest, ("id",))],
     picture: Picture,
     explain: Explained = False,
@@ -136,21 +140,21 @@ def similar(
     with any_index(index, plot=picture.plot) as opened:
         answers = Answers(opened, options, explain, False, None, picture, as_json)
         why = {name: options[name] for name in ("ranking", "meaning") if name in options}
-        answers.show(
-            partial(opened.similar, id, **options), partial(opened.explain_similar, id, **why),
-            to=id,
-        )  # fmt: skip
+        find, explained = (
+            partial(opened.similar, id, **options),
+            partial(opened.explain_similar, id),
+        )
+        answers.show(find, partial(explained, **why), to=id)
 
 
 def explain(
     index: AnyIndex,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="The query.")],
-    id: Annotated[str, typer.Argument(metavar="ID", help="Id of a document.")],
+    query: Annotated[str, argument("QUERY", "The query.")],
+    id: Annotated[str, argument("ID", "Id of a document.")],
     options: Annotated[dict[str, Any], FromRequest(ExplainRequest, ("q", "id"))],
     picture: Picture,
+    encoders: Encoders,
     pairs: bool = option("--pairs", "Show all pairs of words, not a row for each word.", False),
-    encoder: KnownEncoder = None,
-    query_encoder: QueryEncoder = None,
     as_json: Json = False,
 ) -> None:
     """Explain the score of a document: what each word of the query adds, and by what.
@@ -167,8 +171,7 @@ def explain(
     space (words or meaning).
     """
     picture.check()
-    encoders = pair_of(encoder, query_encoder)
-    with any_index(index, encoders, plot=picture.plot) as opened:
+    with any_index(index, encoders.pair, plot=picture.plot) as opened:
         found = opened.explain(query, id, **options)
         if as_json:
             print_json(wire(found))
@@ -177,7 +180,7 @@ def explain(
             line = " ".join(document.text.split())
             text = printable(line if len(line) <= 240 else f"{line[:239]}…")
             show_explanation(found, text, pairs=pairs)
-            if note := missing_encoder(opened, encoders, found.ranking, options):
+            if note := missing_encoder(opened, encoders.pair, found.ranking, options):
                 console().print(printable(note), style="dim")
     if picture.plot is not None:
         picture.draw("explanation", found)
@@ -185,7 +188,7 @@ def explain(
 
 def terms(
     index: AnyIndex,
-    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Single words.")],
+    words: Annotated[list[str], argument("WORD", "Single words.")],
     picture: Picture,
     k: Limit = 10,
     origins: bool = option("--origins -o", "Show the source of each similarity.", False),
@@ -215,23 +218,12 @@ def terms(
 def batch(
     index: Index,
     queries: Annotated[
-        str,
-        typer.Argument(
-            metavar="QUERIES",
-            help="File of queries with texts and ids, or - for stdin (JSON lines if the first line "
-            "is a JSON object, else lines of text).",
-        ),
+        str, argument("QUERIES", "File of queries, or - for stdin (JSON lines, or lines of text).")
     ],
     options: Annotated[dict[str, Any], FromRequest(SearchOptions, ("facets", "offset"))],
-    output: Path = option(
-        "--output -o FILE", "File to write: .jsonl, .parquet or .run (TREC).", ...
-    ),
-    encoder: KnownEncoder = None,
-    query_encoder: QueryEncoder = None,
-    id_field: IdField = None,
-    text_fields: TextFields = None,
-    format: Format = None,
-    encoding: Encoding = "utf-8",
+    reading: Identified,
+    encoders: Encoders,
+    output: Path = option("--output -o FILE", "The file: .jsonl, .parquet or .run (TREC).", ...),
     threads: Threads = None,
     overwrite: Overwrites = False,
     as_json: Summary = False,
@@ -250,25 +242,21 @@ def batch(
     """
     from softcosine.index.search.offline import read_queries, write_hits
 
-    encoders = pair_of(encoder, query_encoder)
-    started, opened = time.perf_counter(), open_searchable(index, encoders)
-    given = read_queries(
-        queries, fields=fields_named(id_field, text_fields), format=format, encoding=encoding,
-        advice=ADVICE,
-    )  # fmt: skip
+    fields, encoding = fields_named(reading.id_field, reading.text_fields), reading.encoding
+    how: dict[str, Any] = {"format": reading.format, "encoding": encoding, "advice": ADVICE}
+    given = read_queries(queries, fields=fields, **how)
     with Reporter() as report:
+        opened = open_searchable(index, encoders.pair)
+        search, done = opened._search(SearchOptions.of(**options)), partial(report, "searching")
         n_queries = write_hits(
-            opened._search(SearchOptions.of(**options)), given, output, threads=threads,
-            overwrite=overwrite, progress=partial(report, "searching"),
-        )  # fmt: skip
-    seconds = time.perf_counter() - started
+            search, given, output, threads=threads, overwrite=overwrite, progress=done
+        )
+    seconds = report.seconds
     ranking = options.get("ranking") or opened.ranking
-    if note := missing_encoder(opened, encoders, ranking, options):
+    if note := missing_encoder(opened, encoders.pair, ranking, options):
         console(stderr=True).print(printable(note), style="dim")
-    print_result(
-        {"queries": n_queries, "seconds": seconds, "file": str(output)}, as_json,
-        f"Queries: {n_queries:,}, searched in {duration(seconds)}.",
-    )  # fmt: skip
+    facts = {"queries": n_queries, "seconds": seconds, "file": str(output)}
+    print_result(facts, as_json, f"Queries: {n_queries:,}, searched in {duration(seconds)}.")
 
 
 @dataclass(frozen=True)
@@ -327,7 +315,7 @@ class Answers:
         show_hits(hits, explanations, self._keys)
         for note in (*map(in_options, hits.notes), *notes):
             console().print(printable(note), style="yellow")
-        scale = "" if "bm25" in hits.ranking else f", {RANKINGS[hits.ranking].partition(',')[0]}"
+        scale = "" if "bm25" in hits.ranking else f", {TITLES[hits.ranking]}"
         for line in (
             f"{len(hits)} of {len(self.opened):,} documents in {duration(seconds)}, loading "
             f"included; ranked by {hits.plan.ranks}{scale}.",

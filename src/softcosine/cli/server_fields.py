@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from softcosine.cli.derived import FromRequest, flag, option
+from softcosine.cli.derived import FromRequest, argument, flag, option
 from softcosine.cli.opening import any_index, one_index, open_searchable
 from softcosine.cli.options import AnyIndex, Index, Json, Language, Overwrites, Summary
 from softcosine.cli.output import console, counted, duration, print_json, printable
@@ -18,25 +17,20 @@ from softcosine.cli.progress import Reporter
 from softcosine.cli.searching import Answers
 from softcosine.index.requests import ExpandRequest, SearchOptions
 from softcosine.index.wire import wire
+from softcosine.servers import FIELD_OPTIONS
 
 if TYPE_CHECKING:
     from softcosine.servers.field_comparison import FieldComparison
 
 
 _SHOWN = 12  # words that differ
-Url = Annotated[
-    str,
-    typer.Argument(
-        metavar="URL",
-        help="An index of Elasticsearch or OpenSearch, http://host:9200/articles.",
-    ),
-]
+Url = Annotated[str, argument("URL", "An index of a server: http://host:9200/articles.")]
 FieldName = Annotated[str, flag("--field FIELD", "A text field on the server.")]
 
 
 def expand(
     index: AnyIndex,
-    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="The query.")],
+    query: Annotated[list[str], argument("WORDS", "The query.")],
     options: Annotated[dict[str, Any], FromRequest(ExpandRequest, ("q",))],
     as_json: Json = False,
 ) -> None:
@@ -56,26 +50,19 @@ def expand(
         return
     typer.echo(str(made))
     if made.n_negative:
-        typer.echo(
-            f"{made.n_negative} words of negative weight were left out: servers take none.",
-            file=sys.stderr,
-        )
+        told = f"{made.n_negative} words of negative weight were left out: servers take none."
+        typer.echo(told, file=sys.stderr)
 
 
 def search(
     index: Index,
     url: Url,
-    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="The query.")],
+    query: Annotated[list[str], argument("WORDS", "The query.")],
     field: FieldName,
-    options: Annotated[
-        dict[str, Any], FromRequest(SearchOptions, only=(
-            "k", "offset", "min_score", "where", "syntax", "max_terms", "keep_stop_words",
-            "first_stage",
-        )),
-    ],
+    options: Annotated[dict[str, Any], FromRequest(SearchOptions, only=FIELD_OPTIONS)],
     sent: Annotated[dict[str, Any], FromRequest(ExpandRequest, only=("words",))],
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Search a text field of Elasticsearch or OpenSearch, and score the hits by an index.
 
       softcosine server search faq.index http://localhost:9200/faq "tire repair" --field body
@@ -93,7 +80,7 @@ def search(
     Answers(opened, {**options, "ask": "words"}, plan=True, as_json=as_json).show(
         partial(search_field, opened, found, " ".join(query), **options),
         partial(opened.explain, " ".join(query)),
-    )  # fmt: skip
+    )
 
 
 def compare_server(
@@ -144,18 +131,14 @@ def learn_from(
     from softcosine.servers.learning import learn_from as learn
     from softcosine.servers.text_field import TextField
 
-    started = time.perf_counter()
     opened = TextField.open(url, field)
     with Reporter() as report:
-        made = learn(
-            opened, output, language=language or "auto", keep_texts=texts, overwrite=overwrite,
-            progress=report,
-        )  # fmt: skip
-    seconds = time.perf_counter() - started
+        how: dict[str, Any] = {"keep_texts": texts, "overwrite": overwrite, "progress": report}
+        made = learn(opened, output, language=language or "auto", **how)
     found = compared(made.snapshot, opened, learned=True)
     if not as_json:
         line = f"{counted(len(made), 'document')}, {counted(len(made.vocabulary), 'term')}"
-        console().print(printable(f"Wrote {output}: {line}, in {duration(seconds)}."))
+        console().print(printable(f"Wrote {output}: {line}, in {duration(report.seconds)}."))
     _tell(found, as_json)
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-_NAMES = ("SIGTERM", "SIGHUP")
+# Windows has no SIGHUP.
+_ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _AGAIN = 0.02  # seconds until a swallowed interrupt is raised again
 
 
@@ -70,9 +71,8 @@ def orderly_ends() -> Iterator[None]:
 
     changed = []
     if current_thread() is main_thread():
-        for name in _NAMES:
-            number = getattr(signal, name, None)  # Windows has no SIGHUP
-            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+        for number in _ENDS:
+            if signal.getsignal(number) is signal.SIG_DFL:
                 signal.signal(number, _end)
                 changed.append(number)
     try:
@@ -87,16 +87,13 @@ def end_at_once() -> None:
 
     For commands whose main thread waits for threads that no exception reaches.
     """
-    for name in _NAMES:
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) is _end:
+    for number in _ENDS:
+        if signal.getsignal(number) is _end:
             signal.signal(number, signal.SIG_DFL)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     # A second signal must not interrupt the cleanup.
-    for name in _NAMES:
-        other = getattr(signal, name, None)
-        if other is not None:
-            signal.signal(other, signal.SIG_IGN)
+    for other in _ENDS:
+        signal.signal(other, signal.SIG_IGN)
     raise _Ended(number)

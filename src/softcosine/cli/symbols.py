@@ -76,10 +76,8 @@ def index_symbols(report: Reporter | None = None, *, encoder: str | None = None)
     from softcosine.similarity.embeddings.embedding import EmbeddingSimilarity
 
     names = symbols()
-    return SoftIndex.from_texts(
-        [*names.values()], ids=[*names], source=EmbeddingSimilarity.english(), **_SETTINGS,
-        encoder=encoder, progress=report,
-    )  # fmt: skip
+    settings = {"ids": [*names], "source": EmbeddingSimilarity.english(), **_SETTINGS}
+    return SoftIndex.from_texts([*names.values()], **settings, encoder=encoder, progress=report)
 
 
 def open_symbols(report: Reporter | None = None, *, encoder: str | None = None) -> OpenedSymbols:

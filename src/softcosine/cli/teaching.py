@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,21 +14,11 @@ from softcosine.cli.reading import fields_named
 
 
 def teach_queries(
-    inputs: Annotated[
-        list[str],
-        flag(
-            "--texts FILE",
-            "Texts, as 'index' reads documents: files, folders, or - for stdin; repeatable.",
-        ),
-    ],
+    inputs: Annotated[list[str], flag("--texts FILE", "Texts, as 'index' reads; repeatable.")],
     output: Annotated[Path, flag("--output -o FILE", "The file to write: .npz.")],
     reading: Reading,
-    encoder: str = option(
-        "--encoder NAME", "Folder or name of the sentence encoder, or minilm (English).", ...
-    ),
-    dimensions: int = option(
-        "--dimensions N", "Number of coordinates of a text; even.", 256, min=2
-    ),
+    encoder: str = option("--encoder NAME", "Folder or name of a sentence encoder.", ...),
+    dimensions: int = option("--dimensions N", "Coordinates of a text; even.", 256, min=2),
     epochs: int = option("--epochs N", "Passes over the texts.", 4, min=1),
     encoder_cache: EncoderCache = None,
     overwrite: Overwrites = False,
@@ -67,7 +56,6 @@ def teach_queries(
     )
 
     check_file(output, overwrite=overwrite)
-    started = time.perf_counter()
     with Reporter() as report, saying_how_to_go_on(encoder_cache):
         model = load_encoder(encoder)
         documents = reading.documents(inputs, fields_named(None, reading.text_fields), report)
@@ -86,7 +74,7 @@ def teach_queries(
         "pieces": len(space.table), "texts": len(texts), "held_out": measured.n_texts,
         "mean_cosine": measured.mean_cosine if known else None,
         "recall": measured.recall if known else None,
-        "bytes": output.stat().st_size, "seconds": time.perf_counter() - started,
+        "bytes": output.stat().st_size, "seconds": report.seconds,
     }  # fmt: skip
     print_result(
         facts, as_json,

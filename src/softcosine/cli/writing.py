@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
-
-from softcosine.cli.derived import FromRequest, option
+from softcosine.cli.derived import FromRequest, argument, option
 from softcosine.cli.failures import saying_how_to_go_on
 from softcosine.cli.maintenance import bytes_of
 from softcosine.cli.opening import (
@@ -90,23 +88,21 @@ def add(
     JSON: index, new, replaced, documents, terms, new_terms, segments, generation, bytes (not of a
     server), seconds, types (of columns), note.
     """
-    started, columns, n_read = time.perf_counter(), Types(types_named(reading.types)), 0
+    columns, n_read = Types(types_named(reading.types)), 0
     with (
         Reporter() as report,
         saying_how_to_go_on(encoder_cache),
         changing(index, wait, memory, report, encoder, encoder_cache) as (opened, writer),
     ):
         before, columns.index = opened.info(), opened
-        documents = reading.documents(
-            inputs, _fields(before, reading), report, types=columns,
-            first_number=lambda: _next_number(opened),
-        )  # fmt: skip
+        fields, first = _fields(before, reading), partial(_next_number, opened)
+        documents = reading.documents(inputs, fields, report, types=columns, first_number=first)
         for document in documents:
             writer.add(document.id, document.text, document.metadata)
             n_read += 1
         report("committing", 0, None)
         changed = writer.commit(refresh)
-        facts, n_terms = written(opened, index, started), opened.info()["terms"]
+        facts, n_terms = written(opened, index, report), opened.info()["terms"]
         unknown = not is_served(index) and opened.source is None and n_terms > before["terms"]
         plain = unknown and opened.snapshot.settings.plain
     new = getattr(changed, "added", facts["documents"] - before["documents"])
@@ -126,7 +122,7 @@ def add(
 def delete(
     index: AnyIndex,
     filters: Annotated[dict[str, Any], FromRequest(FilterRequest, only=("where",))],
-    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of documents.")] = None,
+    ids: Annotated[list[str] | None, argument("ID", "Ids of documents.")] = None,
     source: str | None = option("--from FILE", "A file with one id a line; - for stdin.", None),
     missing_ok: bool = option("--missing-ok", "Ignore ids without a document.", False),
     encoding: Encoding = "utf-8",
@@ -146,12 +142,9 @@ def delete(
 
     JSON: index, deleted, missing, documents, segments, generation, bytes, seconds.
     """
-    started, passing = time.perf_counter(), filters.get("where")
+    passing = filters.get("where")
     if not ids and source is None and passing is None:
-        raise InvalidInputError(
-            "there is nothing to delete; give ids, --from FILE with one id per line, or a filter "
-            "by --where."
-        )
+        raise InvalidInputError("nothing to delete; give ids, --from FILE, or a filter by --where.")
     wanted = dict.fromkeys([*(ids or ()), *(lines_in(source, encoding) if source else ())])
     with Reporter() as report, changing(index, wait) as (opened, writer):
         n_deleted = 0
@@ -163,14 +156,12 @@ def delete(
             n_deleted += writer.delete(where=passing) or 0
         report("committing", 0, None)
         changed = writer.commit(refresh)
-        facts = written(opened, index, started)
+        facts = written(opened, index, report)
     n_deleted = getattr(changed, "deleted", n_deleted)
     n_missing = getattr(changed, "missing", n_missing)
     missing = f"; {n_missing:,} ids not found" if n_missing else ""
-    show_change(
-        {**facts, "deleted": n_deleted, "missing": n_missing},
-        f"Deleted {counted(n_deleted, 'document')}{missing}", as_json,
-    )  # fmt: skip
+    facts |= {"deleted": n_deleted, "missing": n_missing}
+    show_change(facts, f"Deleted {counted(n_deleted, 'document')}{missing}", as_json)
 
 
 def merge(
@@ -190,16 +181,15 @@ def merge(
 
     JSON: index, segments_before, bytes_before, segments, bytes, documents, generation, seconds.
     """
-    started = time.perf_counter()
     with Reporter() as report, changing(index, wait, memory, refresh=refresh) as (opened, writer):
-        before = written(opened, index, started)
+        before = written(opened, index, report)
         report("merging", 0, None)
         if is_served(index):
             opened.merge()
         else:
             writer.merge()
             writer.commit(refresh)
-        facts = written(opened, index, started)
+        facts = written(opened, index, report)
     sizes = [f" of {size(one['bytes'])}" if "bytes" in one else "" for one in (before, facts)]
     facts |= {f"{name}_before": before[name] for name in ("segments", "bytes") if name in before}
     told = f"Merged {counted(before['segments'], 'segment')}{sizes[0]} into {facts['segments']:,}"
@@ -208,9 +198,7 @@ def merge(
 
 def refresh(
     index: AnyIndex,
-    freeze: bool | None = option(
-        "--freeze/--thaw", "Fix the terms and weights from now on, or release them.", None
-    ),
+    freeze: bool | None = option("--freeze/--thaw", "Fix terms and weights, or undo it.", None),
     wait: Wait = WRITER_TIMEOUT,
     as_json: Summary = False,
 ) -> None:
@@ -228,7 +216,6 @@ def refresh(
 
     JSON: index, counted_before, documents, segments, generation, bytes, seconds.
     """
-    started = time.perf_counter()
     with (
         Reporter() as report,
         changing(index, wait, freeze=bool(freeze), thaw=freeze is False) as (opened, writer),
@@ -240,7 +227,7 @@ def refresh(
         writer.commit(refresh=True)
         if freeze:
             writer.freeze()
-        facts = written(opened, index, started) | {"counted_before": before["counted"]}
+        facts = written(opened, index, report) | {"counted_before": before["counted"]}
     told = "Updated the term weights"
     if facts["generation"] == before["generation"]:
         told = "The term weights were up to date"
@@ -273,7 +260,6 @@ def encode(
     JSON: index, encoder, new (documents encoded by this call), encoded (of all), documents,
     per_second, weights (of meaning in each ranking), segments, generation, bytes, seconds.
     """
-    started = time.perf_counter()
     with (
         Reporter() as report,
         saying_how_to_go_on(cache := options.pop("encoder_cache", None)),
@@ -281,7 +267,7 @@ def encode(
     ):
         n_new = writer.encode(options.pop("encoder", None), cache=cache, **options)
         writer.commit()
-        per_second, facts = n_new / (time.perf_counter() - started), written(opened, index, started)
+        per_second, facts = n_new / report.seconds, written(opened, index, report)
         made, ranking = facts_of(opened), opened.info()["ranking"]
         assert made is not None
     n_left = facts["documents"] - made["encoded"]
@@ -321,10 +307,8 @@ def changing(
         If another writer still has the index open after `wait` seconds.
     """
     if is_served(path):
-        refuse(
-            memory=memory != _MEMORY, encoder=encoder, encoder_cache=encoder_cache, **of_folders,
-            wait=wait != WRITER_TIMEOUT,
-        )  # fmt: skip
+        encoders = {"encoder": encoder, "encoder_cache": encoder_cache}
+        refuse(memory=memory != _MEMORY, **encoders, **of_folders, wait=wait != WRITER_TIMEOUT)
         with any_index(path) as served:
             yield served, cast("RemoteIndex", served).writer()
         return
@@ -351,10 +335,7 @@ def _fields(index: dict[str, Any], reading: Records) -> Fields:
         texts = reading.text_fields or made.get("text")
         return fields_named(id, texts or (names if names != ["text"] else None))
     if reading.text_fields:
-        raise InvalidInputError(
-            f"this index has the fields {', '.join(names)} and reads them by name; leave --text "
-            "out."
-        )
+        raise InvalidInputError(f"this index has the fields {', '.join(names)}; leave --text out.")
     return fields_named(id, names, separate=True)
 
 
@@ -365,8 +346,7 @@ def _next_number(opened: EitherIndex | RemoteIndex) -> int:
     if not isinstance(opened, SoftIndex):
         place = "a sharded index" if hasattr(opened, "snapshot") else "a server"
         raise InvalidInputError(
-            f"the documents have no ids, and those of {place} need some; choose their field by "
-            "--id."
+            f"documents have no ids, and those of {place} need some; choose their field by --id."
         )
 
     # Running numbers have fewer digits, and int() raises on very long ones.
@@ -379,19 +359,16 @@ def _next_number(opened: EitherIndex | RemoteIndex) -> int:
     return max(numbers, default=0) + 1
 
 
-def written(opened: Any, path: Path, started: float) -> dict[str, Any]:
+def written(opened: Any, path: Path, report: Reporter) -> dict[str, Any]:
     """Return what the summary of every change of an index contains."""
     state = opened.info()
     facts = {key: state[key] for key in ("documents", "segments", "generation")}
     own = {} if is_served(path) else {"bytes": bytes_of(path)}
-    return {"index": name_of(path), **facts, **own, "seconds": time.perf_counter() - started}
+    return {"index": name_of(path), **facts, **own, "seconds": report.seconds}
 
 
 def show_change(facts: dict[str, Any], done: str, as_json: bool, *notes: str) -> None:
     """Print the summary of a change: what was done, and notes."""
-    print_result(
-        facts, as_json,
-        f"{done}, in {duration(facts['seconds'])}: {facts['index']} has "
-        f"{counted(facts['documents'], 'document')}.",
-        facts.get("note", ""), *notes,
-    )  # fmt: skip
+    n_docs = counted(facts["documents"], "document")
+    told = f"{done}, in {duration(facts['seconds'])}: {facts['index']} has {n_docs}."
+    print_result(facts, as_json, told, facts.get("note", ""), *notes)

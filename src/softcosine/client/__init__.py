@@ -5,7 +5,7 @@
 ``index_calls.py``
     The calls of an index, each written once for both clients; changes that are sent as one bulk.
 ``exchange.py``
-    One request: repetitions, replies, and errors as exceptions (``failures.py``).
+    One request: repetitions, replies, and errors as exceptions.
 """
 
 from softcosine.client.client import (
@@ -16,12 +16,3 @@ from softcosine.client.client import (
     RemoteIndex,
     RemoteWriter,
 )
-
-__all__ = [
-    "AsyncClient",
-    "AsyncRemoteIndex",
-    "AsyncRemoteWriter",
-    "Client",
-    "RemoteIndex",
-    "RemoteWriter",
-]

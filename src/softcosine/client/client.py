@@ -106,7 +106,7 @@ class _Connected:
 
     @call
     async def set_alias(self, alias: str, index: str) -> None:
-        """Let a name stand for an index: searches move to it at once."""
+        """Point an alias to an index; searches use it at once."""
         await self._exchange.ask(Record, "PUT", f"aliases/{checked_name(alias)}", {"index": index})
 
     @call
@@ -281,8 +281,7 @@ def _check_not_compressed(reply: httpx.Response, exchange: Exchange) -> None:
     encoding = reply.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
         raise exchange.error(
-            f"the reply is compressed ({encoding}), which this client does not accept; let the "
-            "proxy in front of the server heed Accept-Encoding."
+            f"the reply is compressed ({encoding}); let the proxy heed Accept-Encoding."
         )
 
 
@@ -299,8 +298,7 @@ def _checked_address(url: str) -> str:
         )
     if parts.username is not None or parts.query or parts.fragment:
         raise InvalidInputError(
-            "the address of the server has a user, a query or a fragment; leave them out, and pass "
-            "the key by key= or SOFTCOSINE_KEY."
+            "the address of the server has a user, a query or a fragment; pass a key by key=."
         )
     return url.rstrip("/")
 
@@ -310,7 +308,6 @@ def _checked_key(key: str | None) -> str:
     secret = "" if key is None else str(key).strip()
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         raise InvalidInputError(
-            "the key has characters that no key has; pass key= or SOFTCOSINE_KEY as 'softcosine "
-            "keys add' printed it."
+            "the key has characters that no key has; pass it as 'softcosine keys add' printed it."
         )
     return secret

@@ -6,6 +6,7 @@ A call is written once, as a coroutine. `AsyncClient` returns it; `Client`, whos
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import time
@@ -19,14 +20,26 @@ import msgspec
 
 from softcosine._deadline import check_deadline, seconds_left
 from softcosine._retries import wait_after
-from softcosine.client.failures import error_of
-from softcosine.errors import InvalidInputError, MissingDependencyError, ServerError
+from softcosine.errors import (
+    PROBLEM_PREFIX,
+    PROBLEMS,
+    InvalidInputError,
+    MissingDependencyError,
+    ProblemError,
+    ServerError,
+    needing,
+)
 from softcosine.index.segment.metadata_values import json_of
 from softcosine.index.wire import form, read
 
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 _REFUSED = (429, 503)  # the server has not begun
+_OF_REQUESTS = ("invalid-request", "malformed-request", "over-limit")
+_KEYS = {
+    "missing-key": "the server needs a key; pass key=, or set SOFTCOSINE_KEY.",
+    "wrong-key": "the server does not know the key of key= or SOFTCOSINE_KEY; it may be removed.",
+}
 
 
 class Blocking:
@@ -60,10 +73,8 @@ class call(Generic[_P, _T]):  # noqa: N801  # a decorator
 
 def httpx_module() -> Any:
     """Return httpx; MissingDependencyError if it is not installed."""
-    try:
+    with needing("httpx", "client", "softcosine.Client"):
         import httpx
-    except ImportError as error:
-        raise MissingDependencyError("httpx", "client", "softcosine.Client") from error
     return httpx
 
 
@@ -139,7 +150,7 @@ class Exchange:
         if_match : str, optional
             The commit that must be the last one.
         repeatable : bool
-            Whether it may be sent again although it may have been executed.
+            Whether it may be sent again although it may have been executed; not with `if_match`.
         timed : bool
             Whether the body, a mapping, gets a time limit: that of the context (`time_limit`).
 
@@ -148,9 +159,10 @@ class Exchange:
         ServerError
             If no server answers, or it is none of softcosine.
         SoftCosineError, OSError
-            See ``failures.py``.
+            See `error_of`.
         """
         httpx, headers = httpx_module(), dict[str, str]()
+        repeatable = repeatable and if_match is None
         if body is not None:
             lines = isinstance(body, bytes)
             headers["Content-Type"] = "application/x-ndjson" if lines else "application/json"
@@ -192,7 +204,7 @@ class Exchange:
         except (KeyError, msgspec.ValidationError) as error:
             raise self.error(
                 f"the reply is not in the form of softcosine serve ({type(error).__name__}: "
-                f"{error}); see whether the server and this client have the same version."
+                f"{error}); compare the versions of server and client."
             ) from error
         return read(kind, value)
 
@@ -207,23 +219,16 @@ class Exchange:
             if reply.headers.get("content-type", "").startswith("application/problem+json"):
                 raise error_of(value, self.address)
         raise self.error(
-            f"the reply (status {reply.status_code}) is none of softcosine serve; another program "
-            "may run there, or the address lacks a part of its path."
+            f"the reply (status {reply.status_code}) is none of softcosine, but of another program."
         )
 
     def _lost(self, error: Exception, repeatable: bool) -> ServerError:
         told, httpx = str(error) or type(error).__name__, httpx_module()
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
-            return self.error(
-                f"no connection: {told}. See whether 'softcosine serve' runs there, and whether "
-                "the address and verify= are right."
-            )
+            return self.error(f"no connection: {told}. See whether 'softcosine serve' runs there.")
         doubt = "" if repeatable else " The change may have been made."
         if isinstance(error, httpx.TimeoutException):
-            return self.error(
-                f"no reply within {self.timeout:g} seconds; raise timeout=, or see whether the "
-                f"server is overloaded.{doubt}"
-            )
+            return self.error(f"no reply within {self.timeout:g} seconds; raise timeout=.{doubt}")
         return self.error(f"the connection was lost: {told}; see the log of the server.{doubt}")
 
     def error(self, problem: str) -> ServerError:
@@ -232,7 +237,7 @@ class Exchange:
 
 
 def time_limit() -> dict[str, int]:
-    """Return the field of a search that ends it at the deadline of the context, if there is one.
+    """Return the time limit of the current context as a field of a search; empty without one.
 
     Raises
     ------
@@ -264,3 +269,31 @@ def segment(text: str) -> str:
     if text in (".", ".."):
         return text.replace(".", "%2E")
     return quote(text, safe="", errors="surrogatepass")
+
+
+def error_of(problem: Mapping[str, Any], address: str) -> Exception:
+    """Return the exception of a problem, with the message of the library.
+
+    Parameters
+    ----------
+    problem : mapping
+        The JSON of the server.
+    address : str
+        Of the server; in a note, as is the id of the request, which the log of the server has.
+    """
+    kind = str(problem.get("type", "")).removeprefix(PROBLEM_PREFIX)
+    detail = _KEYS.get(kind) or str(problem.get("detail", "the server gives no reason."))
+    error: Exception
+    if kind == "disk-full":
+        error = OSError(errno.ENOSPC, detail)
+    elif kind == "unknown-index":
+        error = FileNotFoundError(detail)
+    elif kind == "missing-dependency":
+        error = MissingDependencyError.__new__(MissingDependencyError)
+        ImportError.__init__(error, detail)  # the message has the package and the extra already
+    elif kind in PROBLEMS or kind in _OF_REQUESTS:
+        error = PROBLEMS.get(kind, InvalidInputError)(detail)
+    else:
+        error = ProblemError(address, detail, kind=kind)
+    error.add_note(f"softcosine at {address}, request {problem.get('instance', 'of several')}")
+    return error

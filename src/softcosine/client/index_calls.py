@@ -14,12 +14,19 @@ from msgspec.structs import asdict, replace
 from numpy.typing import NDArray
 
 from softcosine._validation import check_flag, check_list, checked_name
-from softcosine.client.exchange import Changed, Exchange, call, json_bytes, segment, time_limit
-from softcosine.client.failures import PREFIX, error_of
+from softcosine.client.exchange import (
+    Changed,
+    Exchange,
+    call,
+    error_of,
+    json_bytes,
+    segment,
+    time_limit,
+)
 from softcosine.errors import (
+    PROBLEM_PREFIX,
     InvalidInputError,
     ProblemError,
-    ServerError,
     UnknownDocumentError,
     UnknownTermError,
 )
@@ -125,11 +132,11 @@ class WriterCalls(Writing):
         check_flag("refresh", refresh, optional=True)
         params = None if refresh is None else {"refresh": str(refresh).lower()}
         # What is added twice is replaced by itself; what is deleted twice is missing.
-        twice = self._if_match is None and not any(b"delete" in line[:16] for line in self._lines)
+        twice = not any(b"delete" in line[:16] for line in self._lines)
+        path, body, commit = f"{self._path}/changes", b"\n".join(self._lines), self._if_match
         changed = await self._exchange.ask(
-            Changed, "POST", f"{self._path}/changes", b"\n".join(self._lines), params=params,
-            if_match=self._if_match, repeatable=twice,
-        )  # fmt: skip
+            Changed, "POST", path, body, params=params, if_match=commit, repeatable=twice
+        )
         self._lines.clear()
         if self._if_match is not None:
             self._if_match = changed.commit
@@ -422,7 +429,7 @@ class IndexCalls:
             )
             for one, record in zip(some, records, strict=True):
                 # Alone, it is repeated until the server takes it, and all bytes are for its answer.
-                if record.get("status") == 429 or record.get("type") == PREFIX + _LARGE:
+                if record.get("status") == 429 or record.get("type") == PROBLEM_PREFIX + _LARGE:
                     path = f"{self._path}/search"
                     found.append(await self._exchange.ask(Hits, "POST", path, one, timed=True))
                 elif "hits" in record:
@@ -434,7 +441,7 @@ class IndexCalls:
     def _document(self, id: str) -> str:
         if not checked_id(id):
             raise InvalidInputError(
-                "the empty id has no address on a server; read such a document by a search."
+                "the empty id has no address; read such a document by a search."
             )
         return f"{self._path}/documents/{segment(id)}"
 
@@ -443,10 +450,8 @@ class IndexCalls:
     ) -> Record:
         """Return the result of a task after its end."""
         exchange, pause = self._exchange, _FIRST_PAUSE
-        record = await exchange.ask(
-            Record, method, f"{self._path}/{name}", body, if_match=if_match,
-            repeatable=if_match is None,
-        )  # fmt: skip
+        path = f"{self._path}/{name}"
+        record = await exchange.ask(Record, method, path, body, if_match=if_match)
         while record["state"] in ("waiting", "running"):
             await exchange.client._pause(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -454,11 +459,8 @@ class IndexCalls:
         if problem := record.get("problem"):
             raise error_of(problem, exchange.address)
         if record["state"] != "done":
-            raise ServerError(
-                "softcosine", exchange.address,
-                f"the task {record['kind']} of the index {record['index']} is {record['state']} "
-                "(its last step: {}).".format(record.get("step") or "none"),
-            )  # fmt: skip
+            step = f"{record['state']} (its last step: {record.get('step') or 'none'})"
+            raise exchange.error(f"the task {record['kind']} of {record['index']} is {step}.")
         return dict(record["result"])
 
 

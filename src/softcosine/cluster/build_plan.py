@@ -25,7 +25,7 @@ def tally_folder(work: Path, chunk: int) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class BuildPlan:
-    """What the tasks of a build have to know.
+    """Inputs, settings and types that all tasks of a build share.
 
     Attributes
     ----------
@@ -74,8 +74,7 @@ class BuildPlan:
         (planned,) = {one for one in self.inputs if one.path == self.chunks[chunk].path}
         if inputs_at([planned.path]) != [planned]:
             raise InvalidInputError(
-                f"{planned.path} has changed while shards were built of it; when it no longer "
-                f"changes, delete {work.parent} and build again."
+                f"{planned.path} has changed while read; delete {work.parent} and build again."
             )
 
     def write(self, work: Path) -> None:
@@ -85,7 +84,7 @@ class BuildPlan:
 
     @staticmethod
     def read(work: Path) -> BuildPlan:
-        """Return the plan in the folder of the work; FileNotFoundError if there is none."""
+        """Return the plan in the work folder; FileNotFoundError if it is missing."""
         return _read(work, (work / _FILE).stat().st_mtime_ns)
 
 
@@ -94,12 +93,10 @@ def _read(work: Path, stamp: int) -> BuildPlan:
     values: dict[str, Any] = json.loads((work / _FILE).read_text(encoding="utf-8"))
     fields = values["fields"]
     text = fields["text"]
-    return BuildPlan(
-        **{
-            **values,
-            "inputs": tuple(Input(**one) for one in values["inputs"]),
-            "chunks": tuple(Chunk(**one) for one in values["chunks"]),
-            "fields": Fields(**{**fields, "text": None if text is None else tuple(text)}),
-            "settings": IndexSettings.from_dict(values["settings"]),
-        }
-    )
+    values |= {
+        "inputs": tuple(Input(**one) for one in values["inputs"]),
+        "chunks": tuple(Chunk(**one) for one in values["chunks"]),
+        "fields": Fields(**{**fields, "text": None if text is None else tuple(text)}),
+        "settings": IndexSettings.from_dict(values["settings"]),
+    }
+    return BuildPlan(**values)

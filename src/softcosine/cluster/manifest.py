@@ -102,7 +102,7 @@ class ShardsManifest:
 
     @classmethod
     def read(cls, folder: str | Path) -> Self:
-        """Return the manifest of a folder, or of one at a URL.
+        """Return the manifest of a folder or URL.
 
         Raises
         ------
@@ -125,21 +125,16 @@ class ShardsManifest:
             shards = msgspec.convert(stated["shards"], tuple[ShardFacts, ...])
             epoch, number = str(stated["epoch"]), int(stated["next_number"])
         except (KeyError, TypeError, ValueError, msgspec.ValidationError) as error:
-            raise CorruptIndexError(
-                f"{file} lacks a part of a sharded index: {error!r}; build it anew."
-            ) from error
+            raise CorruptIndexError(f"{file} lacks a part: {error!r}; build it anew.") from error
         names = [one.folder for one in shards]
         if not names or names != [shard_folder(number) for number in range(len(names))]:
             raise CorruptIndexError(f"{file} names the shards {names!r:.80}; build it anew.")
         return cls(epoch, number, shards, stated["checksum"])
 
     def write(self, folder: Path) -> Self:
-        """Write the manifest, replacing that of the folder atomically; return it as written."""
-        content = {
-            "epoch": self.epoch,
-            "next_number": self.next_number,
-            "shards": [asdict(one) for one in self.shards],
-        }
+        """Replace the manifest of the folder atomically; return the manifest as written."""
+        shards = [asdict(one) for one in self.shards]
+        content = {"epoch": self.epoch, "next_number": self.next_number, "shards": shards}
         with naming_a_full_disk(folder), written_beside(folder / MANIFEST) as new:
             signed = signed_manifest(KIND, VERSION, content)
             write_manifest(signed, new)

@@ -25,7 +25,7 @@ class ShardOptions:
 
 
 def epoch_path(path: str | Path) -> str:
-    """Return the path or URL of an index; of a sharded index that of its epoch."""
+    """Return the path or URL of an index, or of the epoch of a sharded index."""
     return f"{path}/{ShardsManifest.read(path).epoch_folder}" if is_sharded(path) else str(path)
 
 

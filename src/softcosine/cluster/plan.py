@@ -34,7 +34,7 @@ from softcosine.cluster.tally import (
     sample,
     tally,
 )
-from softcosine.errors import AlreadyExistsError, InvalidInputError, MissingDependencyError
+from softcosine.errors import AlreadyExistsError, InvalidInputError, needing
 from softcosine.files import (
     TABLES,
     Fields,
@@ -138,13 +138,10 @@ class ShardPlan:
             raise InvalidInputError(
                 "text_fields is for an index of one field; leave it out, since fields names them."
             )
-        self._fields = Fields(
-            id_field,
-            names if len(names) > 1 else tuple(text_fields or ()) or None,
-            separate=len(names) > 1,
-            id_advice=" Name it by id_field= (--id).",
-            text_advice=" Name it by text_fields= (--text).",
-        )
+        separate = len(names) > 1
+        texts = names if separate else tuple(text_fields or ()) or None
+        advice = " Name it by id_field= (--id).", " Name it by text_fields= (--text)."
+        self._fields = Fields(id_field, texts, separate, *advice)
 
     def build(
         self,
@@ -211,9 +208,8 @@ class ShardPlan:
         work.mkdir(exist_ok=True)
         plan = self._planned(work, report)
         chunks = range(len(plan.chunks))
-        _run_tasks(
-            "counting words", tally, [(work, number) for number in chunks], jobs=jobs, report=report
-        )
+        calls = [(work, number) for number in chunks]
+        _run_tasks("counting words", tally, calls, jobs=jobs, report=report)
         tallies = [Tally.open(work, plan, number) for number in chunks]
         n_docs = sum(one.n_docs for one in tallies)
         self._check_seen(tallies)
@@ -233,11 +229,8 @@ class ShardPlan:
         given = self._options.encoder, self._options.encoder_cache
         encoder = None if self._directory.encoder is None else given
         n_shards = -(-n_docs // self._docs_per_shard)
-        _run_tasks(
-            "building shards", build_shard,
-            [(folder, work, number, n_shards, memory, encoder) for number in range(n_shards)],
-            jobs=jobs, report=report,
-        )  # fmt: skip
+        shards = [(folder, work, number, n_shards, memory, encoder) for number in range(n_shards)]
+        _run_tasks("building shards", build_shard, shards, jobs=jobs, report=report)
         facts = [facts_of(folder, number) for number in range(n_shards)]
         epoch = str(current_manifest(folder / BUILT_EPOCH)["epoch"])
         (folder / BUILT_EPOCH).rename(folder / epoch_folder(epoch))
@@ -245,14 +238,13 @@ class ShardPlan:
         shutil.rmtree(work, ignore_errors=True)
 
     def _planned(self, work: Path, report: Report) -> BuildPlan:
-        """Return the plan in the folder of the work; make it if there is none."""
+        """Return the plan in the work folder; make it if it is missing."""
         fingerprint = self._fingerprint()
         with suppress(FileNotFoundError):
             plan = BuildPlan.read(work)
             if plan.fingerprint != fingerprint:
                 raise InvalidInputError(
-                    f"{work.parent} holds an unfinished build of other files or settings; build "
-                    "with those, or delete the folder."
+                    f"{work.parent} is an unfinished build of other files or settings; delete it."
                 )
             self.types_ = plan.types
             return plan
@@ -262,10 +254,8 @@ class ShardPlan:
         tables = (chunk.records() for chunk in chunks if chunk.format in TABLES)
         self.types_ = chosen_types(column_types(tables, self._fields), self._types)
         settings, note = decide(self._directory, texts, memory=_MEMORY)
-        plan = BuildPlan(
-            fingerprint, tuple(self._inputs), tuple(chunks), id_name, self._fields, self.types_,
-            settings, note,
-        )  # fmt: skip
+        inputs, fields, types = tuple(self._inputs), self._fields, self.types_
+        plan = BuildPlan(fingerprint, inputs, tuple(chunks), id_name, fields, types, settings, note)
         plan.write(work)
         return plan
 
@@ -291,8 +281,7 @@ class ShardPlan:
             for record in (record for chunk in chunks for record in chunk.records()):
                 if (id := reader.id(record)) is None:
                     raise InvalidInputError(
-                        f"{place(record)}: there is no id, which decides on the shard of a "
-                        "document; add a field id to every record, or name it by id_field= (--id)."
+                        f"{place(record)}: there is no id; name its field by id_field= (--id)."
                     )
                 yield new_document(id, reader.text(record), reader.metadata(record), fields=names)
 
@@ -307,14 +296,11 @@ class ShardPlan:
     def _check_seen(self, tallies: Sequence[Tally]) -> None:
         """Raise InvalidInputError if no record has words, or a text field that was named."""
         if not any(one.n_terms for one in tallies):
-            raise InvalidInputError(
-                "the documents have no words, so that there is nothing to index."
-            )
+            raise InvalidInputError("the documents have no words, so nothing can be indexed.")
         unseen = set.intersection(*(one.unseen for one in tallies))
         if unseen:
             raise InvalidInputError(
-                f"no document has a field {' or '.join(map(repr, sorted(unseen)))}; name the "
-                "fields that the records have."
+                f"no document has a field {' or '.join(map(repr, sorted(unseen)))}; name others."
             )
 
 
@@ -330,10 +316,7 @@ def _check_target(folder: Path) -> None:
         raise AlreadyExistsError(f"{folder} exists and is a file; choose another name.")
     check_folder(folder)
     if not (folder / _WORK).exists() and any(one.name != LOCK_FILE for one in folder.iterdir()):
-        raise AlreadyExistsError(
-            f"{folder} exists and is no build of shards, so it is not overwritten; choose another "
-            "name."
-        )
+        raise AlreadyExistsError(f"{folder} exists and is no build of shards; choose another name.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,10 +364,8 @@ def _run_tasks(
     BrokenExecutor
         If workers are killed again and again.
     """
-    try:
+    with needing("joblib", "shards", "Work in jobs"):
         from joblib import Parallel, delayed, effective_n_jobs
-    except ImportError as error:
-        raise MissingDependencyError("joblib", "shards", "Work in jobs") from error
 
     threads = max(1, usable_cpus() // effective_n_jobs(jobs))
     report(what, 0, len(calls))

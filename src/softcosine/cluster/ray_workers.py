@@ -94,8 +94,9 @@ class _Replicas:
                 try:
                     self._ray.get(ping)
                 except (
-                    self._ray.exceptions.RayActorError, self._ray.exceptions.RayTaskError
-                ) as error:  # fmt: skip
+                    self._ray.exceptions.RayActorError,
+                    self._ray.exceptions.RayTaskError,
+                ) as error:
                     if not isinstance(getattr(error, "cause", None), CommitNotFoundError):
                         self._ping(number)
                 else:
@@ -105,7 +106,7 @@ class _Replicas:
         return up[turn % len(up)] if up else turn % len(self.actors)
 
     def died(self, number: int) -> bool:
-        """Leave an actor out until it answers; return whether there are others."""
+        """Skip an actor until it answers again; return whether another one is up."""
         if number not in self._down:
             self._ping(number)
         return len(self._down) < len(self.actors)
@@ -188,8 +189,9 @@ class RayWorkers:
                 try:
                     answers[shard] = self._ray.get(answer)
                 except (
-                    self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError
-                ) as error:  # fmt: skip
+                    self._ray.exceptions.RayActorError,
+                    self._ray.exceptions.ObjectLostError,
+                ) as error:
                     if not self._end.alive:  # closed meanwhile
                         raise
                     attempts[shard] += 1

@@ -46,7 +46,7 @@ class ShardSource:
 
 @dataclass(frozen=True, slots=True)
 class ShardCounts:
-    """What searches over all shards need to know of each.
+    """Counts and properties of a shard, for searches over all shards.
 
     Attributes
     ----------
@@ -104,12 +104,12 @@ class Shard:
         return self._numbers[documents]
 
     def _local(self, numbers: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the documents of this shard among some, in the given order."""
+        """Return the local numbers of the documents that this shard holds, in the given order."""
         asked = np.asarray(numbers, np.int64)
         return np.searchsorted(self._numbers, asked[self._here(asked)])
 
     def _here(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which of some documents are of this shard."""
+        """Return a mask of the documents that this shard holds."""
         places = np.searchsorted(self._numbers, numbers)
         inside = places < len(self._numbers)
         inside[inside] = self._numbers[places[inside]] == numbers[inside]
@@ -122,7 +122,7 @@ class Shard:
         return Search.of(self._snapshot, request, encoding)
 
     def counts(self) -> ShardCounts:
-        """Return what searches over all shards need to know."""
+        """Return the counts of this shard."""
         snapshot = self._snapshot
         return ShardCounts(
             snapshot.n_docs, snapshot.n_deleted, snapshot.n_segments, snapshot.n_postings,
@@ -179,25 +179,25 @@ class Shard:
         return self._snapshot.metadata_keys(path)
 
     def records(self, numbers: Sequence[int]) -> dict[int, Document]:
-        """Return those of some documents that are in this shard."""
+        """Return the given documents that this shard holds, by number."""
         own = self._live(numbers)
         records = self._snapshot.documents.records(own.tolist())
         return dict(zip(self._global(own).tolist(), records, strict=True))
 
     def ids_of(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the ids of those of some documents that are in this shard."""
+        """Return the ids of the given documents that this shard holds, by number."""
         own = self._local(numbers)
         ids = self._snapshot.documents.ids_of(own.tolist())
         return dict(zip(self._global(own).tolist(), ids, strict=True))
 
     def rows(self, numbers: Sequence[int]) -> dict[int, Rows]:
-        """Return the terms and counts of those of some documents that are in this shard."""
+        """Return the terms and counts of the given documents that this shard holds, by number."""
         own = self._live(numbers)
         rows = map(self._snapshot.rows, own.tolist())
         return dict(zip(self._global(own).tolist(), rows, strict=True))
 
     def _live(self, numbers: Sequence[int]) -> NDArray[np.int64]:
-        """Return the live documents of this shard among some."""
+        """Return the local numbers of the given documents that are live in this shard."""
         own = self._local(numbers)
         places = map(self._snapshot.documents.place, own.tolist())
         live = [self._snapshot.segments[segment].mask[local] for segment, local in places]
@@ -205,7 +205,7 @@ class Shard:
         return kept
 
     def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of those ids that documents have."""
+        """Return the numbers of the documents with the given ids; unknown ids are left out."""
         found = self._snapshot.documents.numbers_of(ids)
         return {id: int(self._numbers[number]) for id, number in found.items()}
 

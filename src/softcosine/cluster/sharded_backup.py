@@ -166,7 +166,7 @@ def _uploaded(
 
 
 def _folders(manifest: ShardsManifest) -> dict[str, str | None]:
-    """Return the folders of the epoch and of all shards, and the commits of those."""
+    """Return the folder names of the epoch and all shards, with the commit of each shard."""
     return {manifest.epoch_folder: None} | {one.folder: one.checksum for one in manifest.shards}
 
 

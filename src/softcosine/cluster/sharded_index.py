@@ -135,8 +135,7 @@ class ShardedIndex(Searchable):
         epoch = SoftIndex.open(f"{folder}/{manifest.epoch_folder}", **own)
         if epoch.epoch != manifest.epoch:
             raise CorruptIndexError(
-                f"{folder}/{manifest.epoch_folder} has the epoch {epoch.epoch}; restore the folder "
-                "from a copy, or build the shards anew."
+                f"{folder}/{manifest.epoch_folder} has another epoch ({epoch.epoch}). {NOT_FITTING}"
             )
         sources = [
             ShardSource(f"{folder}/{one.folder}", manifest.epoch, one.checksum)
@@ -153,7 +152,7 @@ class ShardedIndex(Searchable):
         return cls(epoch, workers, manifest, folder, options["timeout"], options)
 
     def refresh(self) -> bool:
-        """Open the shards that the folder has now; return whether they are others.
+        """Open the last commit; return whether it is new.
 
         Running searches continue on those before.
         """
@@ -311,9 +310,8 @@ class ShardedIndex(Searchable):
         if isinstance(self._path, Path):
             return self._path
         raise InvalidInputError(
-            f"{self._path} is opened for reading, and {what} a folder of this machine; name the "
-            "folder that it was copied from. To copy changes: softcosine admin backup FOLDER URL "
-            "--overwrite."
+            f"{self._path} is opened for reading, and {what} a folder of this machine. To copy "
+            "changes there: softcosine admin backup FOLDER URL --overwrite."
         )
 
     def _search(self, request: SearchOptions) -> ShardedSearch:

@@ -152,8 +152,7 @@ class ShardedWriter(Committing):
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise InvalidInputError(
-            "shards keep the similarities, weights, statistics and encoder that they were built "
-            "with; build them anew to change these: softcosine shards build."
+            "shards keep similarities, weights, statistics and encoder; build them anew instead."
         )
 
     set_similarity = set_weighting = encode = freeze = thaw = _refuse
@@ -264,9 +263,7 @@ class ShardedWriter(Committing):
         with suppress(threading.BrokenBarrierError):
             self._awaiting.wait()
         if not self._decided:
-            raise OSError(
-                f"nothing was committed, since a shard failed: {self._failed}"
-            ) from self._failed
+            raise OSError(f"nothing was committed: {self._failed}") from self._failed
 
     def _decide(self) -> None:
         """Make the commit; called by the shard that is ready last."""
@@ -279,7 +276,7 @@ class ShardedWriter(Committing):
         self._decided = True
 
     def _report(self, task: str, done: int, total: int | None) -> None:
-        """Report what a shard does, and let it end once another failed."""
+        """Report the progress of a shard; end its commit if another shard has failed."""
         if self._awaiting is not None and self._awaiting.broken:
             raise threading.BrokenBarrierError
         self._progress(task, done, total)

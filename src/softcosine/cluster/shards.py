@@ -77,7 +77,7 @@ class Shards:
 
     @contextmanager
     def searching(self) -> Iterator[None]:
-        """Let shards that do not answer in time be `missing` inside the block.
+        """Inside the block, shards that do not answer in time become `missing`.
 
         A block inside another belongs to it.
         """
@@ -103,7 +103,7 @@ class Shards:
         return list(self._scatter(method, dict.fromkeys(range(len(self)), arguments)).values())
 
     def gathered(self, method: str, *arguments: Any) -> dict[Any, Any]:
-        """Return the answers of `every`, which are mappings, as one mapping."""
+        """Return the union of the mappings that all shards answer with."""
         return dict(ChainMap(*self.every(method, *arguments)))
 
     def by_id(self, method: str, ids: Sequence[str], *arguments: Any) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Shards:
         return int(owners_of([id], len(self))[0])
 
     def one(self, number: int, method: str, *arguments: Any) -> Any:
-        """Return the answer of one shard, without which there is none."""
+        """Return the answer of one shard; DeadlineExceededError if it does not answer in time."""
         token = _missing.set(None)
         try:
             return self._scatter(method, {number: arguments})[number]
@@ -151,8 +151,7 @@ class Shards:
             missing |= late
         elif late:
             raise DeadlineExceededError(
-                f"{', '.join(self._named(late))} did not answer within {limit:.3g} seconds; try "
-                "again, or allow more time."
+                f"{', '.join(self._named(late))} did not answer within {limit:.3g} seconds."
             )
         return answers
 
@@ -209,7 +208,7 @@ class ShardedDocuments(SegmentedDocuments):
         return [found[number] for number in numbers]
 
     def present(self, numbers: Sequence[int]) -> dict[int, Document]:
-        """Return those of some documents that shards answer with."""
+        """Return the documents that the answering shards hold, by number."""
         return self._shards.gathered("records", list(numbers)) if numbers else {}
 
     def all_ids(self) -> Iterator[str]:
@@ -229,7 +228,7 @@ class ShardedDocuments(SegmentedDocuments):
             first = read[-1][0] + 1
 
     def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of those ids that documents have."""
+        """Return the numbers of the documents with the given ids; unknown ids are left out."""
         return self._shards.by_id("numbers_of", ids)
 
     def number(self, id: str) -> int:
@@ -247,7 +246,7 @@ def _total(name: str, what: str) -> Any:
 
 @dataclass(frozen=True)
 class ShardedSnapshot(Snapshot):
-    """The state of all shards: that of their epoch, which has no documents, and their counts."""
+    """Snapshot of all shards: the settings of their epoch, and the counts of each shard."""
 
     shards: Shards = field(kw_only=True, repr=False, compare=False)
     counts: tuple[ShardCounts, ...] = field(kw_only=True, compare=False)

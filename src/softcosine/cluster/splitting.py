@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from softcosine._textio import unpacked
-from softcosine.errors import MissingDependencyError
+from softcosine.errors import needing
 from softcosine.files import Record, format_of, read_records
 from softcosine.files.parquet import opened_parquet
 
@@ -87,10 +87,8 @@ class Chunk:
             file.seek(self.start)
             content = io.BytesIO(file.read(self.stop - self.start))
             stream = io.BufferedReader(content)
-        yield from read_records(
-            self.name, format=self.format, encoding=self.encoding, stream=stream,
-            row_groups=groups,
-        )  # fmt: skip
+        how = {"format": self.format, "encoding": self.encoding}
+        yield from read_records(self.name, **how, stream=stream, row_groups=groups)
 
 
 def inputs_at(paths: Sequence[str | Path]) -> list[Input]:
@@ -119,7 +117,7 @@ def inputs_at(paths: Sequence[str | Path]) -> list[Input]:
 
 
 def split(inputs: Sequence[Input], format: str | None, encoding: str) -> list[Chunk]:
-    """Return the chunks of some inputs, in order.
+    """Return the chunks of the inputs, in order.
 
     Parameters
     ----------
@@ -183,9 +181,7 @@ def _open(path: str) -> BinaryIO:
 
 
 def _file_system(url: str) -> tuple[Any, str]:
-    try:
+    with needing("fsspec", "shards", f"Reading {url}"):
         from fsspec.core import url_to_fs
-    except ImportError as error:
-        raise MissingDependencyError("fsspec", "shards", f"Reading {url}") from error
     found: tuple[Any, str] = url_to_fs(url)
     return found

@@ -86,9 +86,7 @@ def tally(work: Path, number: int) -> None:
         "documents/offsets": np.cumsum([0, *map(len, lines)], dtype=np.int64),
         **_arrays(counted),
     }
-    settings = {
-        "n_docs": len(documents), "n_terms": len(counted.terms), "unseen": sorted(unseen),
-    }  # fmt: skip
+    settings = {"n_docs": len(documents), "n_terms": len(counted.terms), "unseen": sorted(unseen)}
     try:
         write_folder(target, _KIND, settings, arrays, files={_RECORDS: write})
     except AlreadyExistsError:  # another worker, such as one of a killed driver, was faster
@@ -244,10 +242,8 @@ def counted_terms(
     kept = sorted(term for term, holds in zip(numbers, within.tolist(), strict=True) if holds)
     counts = counts[:, [numbers[term] for term in kept]]
     of_stems = {term: by_frequency(own) for term, own in counted.items() if own}
-    vocabulary = Vocabulary(
-        kept, document_frequencies=counts[0], n_docs=n_docs,
-        forms=forms_of(kept, of_stems) if plan.analyzer.stems else None,
-    )  # fmt: skip
+    own_forms = forms_of(kept, of_stems) if plan.analyzer.stems else None
+    vocabulary = Vocabulary(kept, document_frequencies=counts[0], n_docs=n_docs, forms=own_forms)
     statistics = tuple(
         FieldStatistics(n_docs, counts[1 + field], int(counts[1 + n_fields + field].sum()))
         for field in range(n_fields)
@@ -270,7 +266,6 @@ def check_ids(tallies: Sequence[Tally]) -> None:
         here = tally.place(number)
         if document.id in seen:
             raise DuplicateIdError(
-                f"{here}: the id {document.id[:80]!r} was given before, at {seen[document.id]}; "
-                "ids must be unique."
+                f"{here}: the id {document.id[:80]!r} was given before, at {seen[document.id]}."
             )
         seen[document.id] = here

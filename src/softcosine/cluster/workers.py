@@ -44,11 +44,9 @@ class Workers(Protocol):
         Exception
             Errors of the method pass through.
         """
-        ...
 
     def close(self) -> None:
         """End all processes that were started; further calls fail."""
-        ...
 
 
 class ThreadWorkers:

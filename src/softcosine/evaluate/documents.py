@@ -72,7 +72,7 @@ class Documents:
         return [joined_text(texts) for texts in zip(*self.fields.values(), strict=True)]
 
     def rows(self, fields: Iterable[str] = (), background: Sequence[str] = ()) -> list[Any]:
-        """Return the documents and the background as texts, or as mappings of some fields.
+        """Return the documents and the background as texts, or as mappings of the given fields.
 
         Background texts have no fields, so they count in the statistics of every field.
 

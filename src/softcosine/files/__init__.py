@@ -32,25 +32,3 @@ from softcosine.files.records import (
     parsed_json,
     read_records,
 )
-
-__all__ = [
-    "FORMATS",
-    "LONGEST_TITLE",
-    "STANDARD_INPUT",
-    "TABLES",
-    "Document",
-    "Fields",
-    "Record",
-    "RecordReader",
-    "Text",
-    "chosen_types",
-    "column_types",
-    "format_of",
-    "id_field",
-    "joined_text",
-    "opened",
-    "parsed_json",
-    "place",
-    "read_records",
-    "type_of",
-]

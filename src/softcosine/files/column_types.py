@@ -124,7 +124,6 @@ def chosen_types(inferred: Mapping[str, str], given: Mapping[str, str]) -> dict[
         if name not in inferred:
             known = ", ".join([*inferred][:20]) or "none"
             raise InvalidInputError(
-                f"there is no column {name!r} to give a type; types are for columns of CSV and TSV "
-                f"files that are neither id nor text: {known}."
+                f"there is no column {name!r} to give a type; there are: {known}."
             )
     return {**inferred, **given}

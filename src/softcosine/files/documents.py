@@ -125,7 +125,7 @@ class RecordReader:
         value = record.values[self._id]
         if isinstance(value, bool) or not isinstance(value, _WRITABLE) or value == "":
             raise InvalidInputError(
-                f"{place(record)}: the id is {_short(value)}; a text or a number was needed."
+                f"{place(record)}: the id is {_short(value)}, no text or number."
             )
         if self._fields.id is None and self._id in _IDS:
             self._check_same(record, str(value))
@@ -194,8 +194,7 @@ class RecordReader:
         except ValueError:
             raise InvalidInputError(
                 f"{place(record)}: {_short(cell)} is no {type}, the type of the column "
-                f"{_short(name)}; correct it, leave it empty, or take the column as text: types="
-                f"{{{_short(name)}: 'text'}} (--types {name[:40]}=text)."
+                f"{_short(name)}; correct it, or let the column be text: --types {name[:40]}=text."
             ) from None
 
     def check_all_seen(self) -> None:
@@ -213,8 +212,7 @@ class RecordReader:
             if str(other) != id:
                 raise InvalidInputError(
                     f"{place(record)}: the field {_short(self._id)} is {_short(id)} and the field "
-                    f"{_short(name)} is {_short(other)}; either may be the id, so leave one out."
-                    f"{self._fields.id_advice}"
+                    f"{_short(name)} is {_short(other)}; leave one out.{self._fields.id_advice}"
                 )
 
     def _missing(self, names: Sequence[str], advice: str, record: Record) -> InvalidInputError:

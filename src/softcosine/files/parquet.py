@@ -11,7 +11,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from softcosine.errors import MalformedFileError, MissingDependencyError
+from softcosine.errors import MalformedFileError, needing
 
 
 def read_rows(
@@ -41,9 +41,7 @@ def read_rows(
     with opened_parquet(path, stream) as rows:
         names = rows.schema_arrow.names
         for name in (name for name, n in Counter(names).items() if n > 1):
-            raise MalformedFileError(
-                path, f"it names the column {name!r} twice; every column needs its name."
-            )
+            raise MalformedFileError(path, f"it names the column {name!r} twice.")
         for batch in rows.iter_batches(batch_size=4096, row_groups=row_groups):
             columns = map(_values, batch.columns, repeat(path), names)
             for row in zip(*columns, strict=True):
@@ -53,11 +51,9 @@ def read_rows(
 @contextmanager
 def opened_parquet(path: str, stream: BinaryIO | None = None) -> Iterator[Any]:
     """Yield an open file of pyarrow; errors as of `read_rows`."""
-    try:
+    with needing("pyarrow", "parquet", "Reading parquet files"):
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise MissingDependencyError("pyarrow", "parquet", "Reading parquet files") from error
     with stream or Path(path).open("rb") as file:
         try:
             yield ParquetFile(file)
@@ -71,11 +67,8 @@ def _values(values: Any, path: str, column: str) -> list[Any]:
     try:
         return [_plain(value, path, column) for value in values.to_pylist()]
     except OverflowError as error:
-        raise MalformedFileError(
-            path,
-            f"the column {column!r} holds a date or time outside the years 1 to 9999 ({error}); "
-            "make it null, leave the column out, or write it as a string column.",
-        ) from error
+        told = f"the column {column!r} holds a date or time outside the years 1 to 9999"
+        raise MalformedFileError(path, f"{told}; make it null, or a string column.") from error
 
 
 def _plain(value: Any, path: str, column: str) -> Any:
@@ -87,11 +80,7 @@ def _plain(value: Any, path: str, column: str) -> Any:
         try:
             return value.decode()
         except UnicodeDecodeError:
-            raise MalformedFileError(
-                path,
-                f"the column {column!r} holds bytes that are no text in UTF-8; leave it out, or "
-                "write it as a string column.",
-            ) from None
+            raise MalformedFileError(path, f"the column {column!r} is not in UTF-8.") from None
     if isinstance(value, list | tuple):
         return [_plain(one, path, column) for one in value]
     if isinstance(value, dict):

@@ -157,11 +157,7 @@ def _json_lines(text: Text, numbered: Iterable[tuple[int, str]] | None = None) -
             fault = str(error)
             if isinstance(error, json.JSONDecodeError):
                 fault = f"{error.msg} at column {error.colno}"
-            raise text.error(
-                f"this is no JSON ({fault}); every line must be one object, such as "
-                '{"id": "a", "text": "..."}',
-                number,
-            ) from error
+            raise text.error(f"this is no JSON ({fault}); a line is an object", number) from error
         yield Record(_checked_object(values, text, number), text.path, number)
 
 
@@ -228,7 +224,7 @@ def _kind(value: object) -> str:
 
 
 def _csv(text: Text) -> Iterator[Record]:
-    """Read rows, separated by the delimiter that gives the header most names, or as Excel says."""
+    """Read rows; the delimiter is that of a "sep=" line, else what splits the header most."""
     csv.field_size_limit(_LARGEST_FIELD)
     lines, head = (line for _, line in text.lines()), [""]
     while (line := next(lines, None)) is not None:
@@ -259,24 +255,15 @@ def _rows(text: Text, reader: Any, delimiter: str) -> Iterator[Record]:
             if header is None:
                 header = row
                 for name in (name for name, n in Counter(row).items() if n > 1):
-                    raise text.error(
-                        f"the header names {name!r} twice; every column needs its name",
-                        reader.line_num,
-                    )
+                    raise text.error(f"the header names {name!r} twice", reader.line_num)
             elif len(row) != len(header):
-                raise text.error(
-                    f"this row has {len(row)} fields and the header {len(header)}, separated by "
-                    f"{delimiter!r}; quote fields that hold the separator or a line break",
-                    reader.line_num,
-                )
+                told = f"this row has {len(row)} fields and the header {len(header)}"
+                raise text.error(f"{told}, separated by {delimiter!r}", reader.line_num)
             else:
                 values = dict(zip(header, row, strict=True))
                 yield Record(values, text.path, reader.line_num, is_row=True)
     except csv.Error as error:
-        raise text.error(
-            f"the quoting is broken ({error}); a quotation mark inside a quoted field is doubled",
-            reader.line_num,
-        ) from error
+        raise text.error(f"the quoting is broken ({error})", reader.line_num) from error
 
 
 _READERS: dict[str, Callable[[Text], Iterator[Record]]] = {

@@ -146,7 +146,7 @@ class IndexEncoder:
         return meaning.unit(encode_texts(reader, [text], zeros=True, prompt=prompt)[0])
 
     def space(self, given: GivenSpace | None = None) -> MeaningSpace:
-        """Return the given space or that of a file, or the encoder's: bundled, or its dimensions.
+        """Return a space of meaning: the given one, that of a file, or that of the encoder.
 
         A number cuts the encoder's vectors to their first components, and ``"static"`` is the space
         of the query table that the encoder's package brings. InvalidInputError if the
@@ -186,7 +186,7 @@ class IndexEncoder:
         return space
 
     def check(self, meaning: MeaningSpace) -> None:
-        """Raise InvalidInputError if the encoder is not that of a space."""
+        """Raise InvalidInputError if the space was made for another encoder."""
         if self.encoder is not None and self.encoder.name != meaning.encoder:
             raise InvalidInputError(
                 f"the documents of this index have coordinates by the encoder {meaning.encoder!r}, "
@@ -197,7 +197,7 @@ class IndexEncoder:
     def check_coordinates(
         self, meaning: MeaningSpace, texts: Sequence[str], stored: NDArray[np.int8]
     ) -> None:
-        """Raise InvalidInputError if an encoder gives others than the stored coordinates of texts.
+        """Raise InvalidInputError if an encoder does not reproduce the stored coordinates of texts.
 
         It is then another version of the encoder of documents, or for queries of another space.
         """
@@ -321,7 +321,7 @@ def how_to_add(language: str | None) -> str:
 def chosen_encoder(
     meaning: MeaningSpace | None, model: GivenEncoder | None, cache: str | Path | None
 ) -> IndexEncoder:
-    """Return the encoder that is given, else that of a space of meaning.
+    """Return the given encoder, by default that of a space of meaning.
 
     Raises
     ------

@@ -134,7 +134,7 @@ def language_note(language: str, rules: Analyzer) -> str:
 
 
 def _told(texts: Sequence[Any]) -> Counter[str]:
-    """Return how many of some texts look like each language, ``""`` for those that do not."""
+    """Count the texts that look like each language; ``""`` for texts without a language."""
     some = texts[:: len(texts) // _TEXTS or 1][:_TEXTS]
     return Counter(detect_language([text]).name or "" for text in some)
 
@@ -151,7 +151,7 @@ def _several(found: Counter[str]) -> str:
 
 
 def _others(found: Counter[str], language: str) -> str:
-    """Return a note on other languages, if a tenth of the texts look like one of them."""
+    """Return a note on other languages that a tenth of the texts or more look like."""
     if language == "none":
         return ""
     least = max(2, found.total() / 10)

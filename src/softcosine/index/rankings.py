@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from softcosine._threads import in_threads, n_threads
 from softcosine._validation import check_choice, check_number
 from softcosine.errors import InvalidInputError
+from softcosine.index.requests import TITLES
 from softcosine.index.segment.segment import POSTINGS, STARTS, Segment
 from softcosine.index.segment.statistics import FieldStatistics
 from softcosine.kernels.documents import COUNTS, REALS, SATURATED, soft_norms_squared
@@ -52,7 +53,7 @@ class RankedSegment:
     live: NDArray[np.bool_] | None = None
 
     def coordinates(self, begin: int, end: int) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """Return the terms of documents one after the other, and W times their values.
+        """Return the terms of all documents, concatenated, and W times their values.
 
         Without saturation if the ranking is not `linear`: its saturation depends on the query.
         """
@@ -72,14 +73,6 @@ class RankedSegment:
 Ranking = Literal[
     "soft_cosine", "inner_product", "expanded_cosine", "soft_bm25", "soft_tf_bm25"
 ]  # fmt: skip
-
-TITLES: dict[str, str] = {
-    "soft_cosine": "soft cosine",
-    "inner_product": "inner product",
-    "expanded_cosine": "expanded cosine",
-    "soft_bm25": "soft BM25",
-    "soft_tf_bm25": "BM25 of soft frequencies",
-}
 
 _BM25 = ("soft_bm25", "soft_tf_bm25")
 

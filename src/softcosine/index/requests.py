@@ -58,7 +58,7 @@ def _typed(kind: type[Request]) -> set[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Return what NumPy and other collections hold as Python's own types."""
+    """Convert NumPy values and other collections to built-in types."""
     if isinstance(value, str | bytes | bool | int | float | Struct) or value is None:
         return value
     if isinstance(value, Mapping):
@@ -161,6 +161,13 @@ _Syntax = Annotated[
     Meta(description='Whether + - "..." and ^ in a query are operators; null for quotes alone.'),
 ]
 _KeepStopWords = Annotated[bool, Meta(description="Count stop words such as how and the, too.")]
+TITLES = {  # of the rankings
+    "soft_cosine": "soft cosine",
+    "inner_product": "inner product",
+    "expanded_cosine": "expanded cosine",
+    "soft_bm25": "soft BM25",
+    "soft_tf_bm25": "BM25 of soft frequencies",
+}
 _Ranking = Annotated[str | None, Meta(description="The ranking; by default that of the index.")]
 _SimilarRanking = Annotated[str, Meta(description="The ranking; not by default that of the index.")]
 _Meaning = Annotated[
@@ -191,7 +198,7 @@ class FirstStage(Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def of(cls, given: FirstStage | int | None) -> FirstStage | None:
-        """Return the first stage that is given, perhaps by its number of terms."""
+        """Return the first stage; a number is its number of terms."""
         return cls(given) if isinstance(given, int) else given
 
     @classmethod

@@ -207,8 +207,8 @@ class SoftIndex(Searchable):
         """
         if checked_similarity(S).vocabulary != self.vocabulary:
             raise VocabularyMismatchError(
-                f"S speaks of {len(S)} terms, not the {len(self.vocabulary)} of this index; build "
-                "it with index.vocabulary."
+                f"S has {len(S)} terms, but the index has {len(self.vocabulary)}; build S with "
+                "index.vocabulary."
             )
         return self._like(self._snapshot.changed(S=S, source=source, note=""))
 

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, ParamSpec, Self, TypeVar
 
 from softcosine import SoftIndex, Where
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.errors import InvalidInputError, needing
 
 # Read by the first import of Haystack, which writes an id of the user.
 os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "False")
-try:
+with needing("haystack-ai", "haystack", "A document store"):
     from haystack import Document, component, default_from_dict, default_to_dict
     from haystack.document_stores.errors import DuplicateDocumentError
     from haystack.document_stores.types import (
@@ -28,8 +28,6 @@ try:
         apply_filter_policy,
     )
     from haystack.errors import FilterError
-except ImportError as error:
-    raise MissingDependencyError("haystack-ai", "haystack", "A document store") from error
 
 _OTHER_FIELDS = "_haystack"  # metadata key of a document's blob and embeddings
 _UNFILTERED = {"id", "content", "blob", "score", "embedding", "sparse_embedding"}
@@ -164,8 +162,7 @@ class SoftDocumentStore:
                     if policy == DuplicatePolicy.SKIP:
                         continue
                     raise DuplicateDocumentError(
-                        f"there is a document with the id {document.id!r} already; pass "
-                        "DuplicatePolicy.OVERWRITE to replace it, or SKIP to keep it."
+                        f"the id {document.id!r} is there already; pass DuplicatePolicy.OVERWRITE."
                     )
                 writer.add(document.id, document.content or "", _metadata(document))
                 written.add(document.id)
@@ -272,12 +269,10 @@ class SoftRetriever:
 
         `options` are added to those of the component.
         """
-        documents = self.document_store.search(
-            query,
-            apply_filter_policy(self.filter_policy, self.filters, filters),
-            self.top_k if top_k is None else top_k,
-            **{**(self.options or {}), **(options or {})},
-        )
+        filters = apply_filter_policy(self.filter_policy, self.filters, filters)
+        options = {**(self.options or {}), **(options or {})}
+        k = self.top_k if top_k is None else top_k
+        documents = self.document_store.search(query, filters, k, **options)
         return {"documents": documents}
 
     run_async = _in_thread(run)
@@ -310,8 +305,7 @@ def _translated(filters: Any) -> dict[str, Any]:
     operator, conditions = _value(filters, "operator"), _value(filters, "conditions")
     if operator not in ("AND", "OR", "NOT") or not isinstance(conditions, list):
         raise FilterError(
-            f"the operator {operator!r} joins {conditions!r}; it must be AND, OR or NOT, and join "
-            "a list of filters."
+            f"the operator {operator!r} of {conditions!r} must be AND, OR or NOT, and join a list."
         )
     joined = {"any" if operator == "OR" else "all": [_translated(one) for one in conditions]}
     return {"not": joined} if operator == "NOT" else joined
@@ -352,8 +346,7 @@ def _check_date(value: str, operator: str) -> None:
         datetime.fromisoformat(value)
     except ValueError as error:
         raise FilterError(
-            f"the operator {operator!r} compares with the string {value!r}; Haystack orders "
-            "numbers and ISO dates only."
+            f"the operator {operator!r} compares {value!r}; only numbers and ISO dates are ordered."
         ) from error
 
 

@@ -11,13 +11,11 @@ from typing import Any, Self
 from uuid import uuid4
 
 from softcosine import SoftIndex
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.errors import InvalidInputError, needing
 
-try:
+with needing("langchain-core", "langchain", "A vector store"):
     from langchain_core.documents import Document
     from langchain_core.vectorstores import VectorStore
-except ImportError as error:
-    raise MissingDependencyError("langchain-core", "langchain", "A vector store") from error
 
 
 def _document(found: Any) -> Document:
@@ -69,8 +67,7 @@ class SoftVectorStore(VectorStore):  # type: ignore[misc]
         """
         if embedding is not None:
             raise InvalidInputError(
-                f"embedding is {embedding!r}, and this store uses none; pass None. A sentence "
-                "encoder is named by encoder=, such as encoder='minilm'."
+                f"embedding is {embedding!r}, and this store uses none; pass encoder='minilm'."
             )
         store = cls(SoftIndex.create(**options), fill=fill)
         store.add_texts(texts, metadatas, ids=ids)

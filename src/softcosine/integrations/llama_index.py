@@ -10,19 +10,17 @@ from collections.abc import Iterable
 from typing import Any
 
 from softcosine import SoftIndex
-from softcosine.errors import InvalidInputError, MissingDependencyError
+from softcosine.errors import InvalidInputError, needing
 
-try:
+with needing("llama-index-core", "llama-index", "A retriever"):
     from llama_index.core.retrievers import BaseRetriever
     from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
     from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
     from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
-except ImportError as error:
-    raise MissingDependencyError("llama-index-core", "llama-index", "A retriever") from error
 
 
 class SoftRetriever(BaseRetriever):  # type: ignore[misc]
-    """A retriever of LlamaIndex; a fusion retriever takes it beside others.
+    """A retriever of LlamaIndex, alone or inside a fusion retriever.
 
     Parameters
     ----------
@@ -60,12 +58,8 @@ class SoftRetriever(BaseRetriever):  # type: ignore[misc]
         self.options = {"syntax": False, **options}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = self.index.search(
-            query_bundle.query_str,
-            k=self.similarity_top_k,
-            where=where_of(self.filters),
-            **self.options,
-        )
+        query, k, where = query_bundle.query_str, self.similarity_top_k, where_of(self.filters)
+        hits = self.index.search(query, k=k, where=where, **self.options)
         return [NodeWithScore(node=_node(hit), score=hit.score) for hit in hits]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -115,8 +109,7 @@ def _comparison(filter: MetadataFilter) -> dict[str, Any]:
     if operator in ("any", "all"):
         if not isinstance(value, list):
             raise InvalidInputError(
-                f"the filter on {key!r} compares with {value!r}; the operator {operator!r} of "
-                "LlamaIndex needs a list."
+                f"{key!r} is compared with {value!r}; {operator!r} of LlamaIndex needs a list."
             )
         return {operator: [{key: {"contains": one}} for one in value]}
     if operator == "is_empty":

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from softcosine import SoftIndex
-from softcosine.errors import MissingDependencyError, NotFittedError
+from softcosine.errors import NotFittedError, needing
 from softcosine.version import __version__
 
 
@@ -86,15 +86,7 @@ class SoftSearch:
     @property
     def mteb_model_meta(self) -> Any:
         """Metadata of the model for mteb."""
-        try:
+        with needing("mteb", "mteb", "Metadata of a model"):
             from mteb.models import ModelMeta
-        except ImportError as error:
-            raise MissingDependencyError("mteb", "mteb", "Metadata of a model") from error
-        return ModelMeta.create_empty(
-            {
-                "name": self.name,
-                "revision": __version__,
-                "model_type": ["sparse"],
-                "license": "apache-2.0",
-            }
-        )
+        facts = {"name": self.name, "revision": __version__, "model_type": ["sparse"]}
+        return ModelMeta.create_empty({**facts, "license": "apache-2.0"})

@@ -47,7 +47,7 @@ class DiskCache:
 
     @property
     def cache_path(self) -> str | None:
-        """The folder that is written; None if there is none."""
+        """The folder that is written, if any."""
         return None if self._writable is None else str(self._writable.cache_path)
 
     def is_empty(self) -> bool:
@@ -85,7 +85,7 @@ class DiskCache:
             self.release()
 
     def release(self) -> None:
-        """Let other processes go on."""
+        """Release the lock."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -136,7 +136,7 @@ class _ReadOnlyToo:
 
 
 def _loaded(cache: FunctionCache, signature: Any, context: Any, *, clean: bool) -> Any:
-    """Return the code for a signature; None if there is none or it is damaged."""
+    """Return the code for a signature; None if it is missing or damaged."""
     try:
         rtsys.initialize(context)
         return cache._load_overload(signature, context)

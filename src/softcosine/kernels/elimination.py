@@ -357,7 +357,7 @@ def _merge_equal(
     pivot, tick, marks, lists, begins, lengths, n_elements, kinds, weights,
     members, last_members, buckets, beside, hashes,
 ):  # fmt: skip
-    """Merge those of the pivot's variables that have equal links; empties the buckets."""
+    """Merge the variables of the pivot that have equal links; empty the buckets."""
     for p in range(begins[pivot], begins[pivot] + lengths[pivot]):
         i = lists[p]
         if weights[i] == 0:
@@ -417,7 +417,7 @@ def _put_back(
 
 @helper
 def _link(i, degree, heads, following, preceding):
-    """Put a variable in front of those of its degree."""
+    """Put a variable at the front of the list of its degree."""
     after = heads[degree]
     following[i] = after
     preceding[i] = -1
@@ -428,7 +428,7 @@ def _link(i, degree, heads, following, preceding):
 
 @helper
 def _unlink(i, degree, heads, following, preceding):
-    """Remove a variable from those of its degree."""
+    """Remove a variable from the list of its degree."""
     before, after = preceding[i], following[i]
     if before >= 0:
         following[before] = after
@@ -440,6 +440,6 @@ def _unlink(i, degree, heads, following, preceding):
 
 @helper
 def _join(i, to, members, last_members):
-    """Let one variable stand for another and those that this stands for."""
+    """Merge a variable, and all merged into it, into another."""
     members[last_members[to]] = i
     last_members[to] = last_members[i]

@@ -34,7 +34,7 @@ def roots_of(parents):
 
 @kernel("void(int64[::1], int64[::1], float64[::1], int64[::1], float64[::1])")
 def follow(first, second, similarities, leaders, best):
-    """Let the second document of each pair follow the first, unless the first follows another.
+    """Make the second document of each pair follow the first, unless the first is a follower.
 
     Pairs are sorted by (first, second), so all pairs of a document with earlier ones precede those
     in which it is first.

@@ -85,7 +85,7 @@ def expand_queries(
     extra_pointers, extra_terms, extra_values, term_weights, expansion, seen, touched,
     facts, pointers, terms, weights,
 ):  # fmt: skip
-    """Write W S' W x of some queries (theory T12), one after the other.
+    """Write W S' W x of queries (theory T12), concatenated.
 
     Query q has the terms ``query_terms[query_pointers[q]:query_pointers[q + 1]]``, ascending, with
     `query_weights` = W x; `extra_terms`, `extra_values` are the contribution of query words outside
@@ -493,7 +493,7 @@ def add_soft_frequency_scores(
     " float32[::1])",
 )
 def select_candidates(scores, factors, first, heap, floor, slack, candidates, approximate):
-    """Select candidates as `find_candidates` does, from given scores of some documents.
+    """Select candidates as `find_candidates` does, from given scores.
 
     The documents are numbered from `first`; `factors` are theirs. `heap` (k,) float32 holds the
     largest scores of the documents before, zeros at first, and is updated. Candidates of earlier

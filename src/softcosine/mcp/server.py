@@ -80,9 +80,7 @@ def mcp_server(
     'bike'
     """
     if not isinstance(indexes, Mapping):
-        raise InvalidInputError(
-            f"indexes is {indexes!r}; pass a mapping of names to indexes: {{'faq': index}}."
-        )
+        raise InvalidInputError(f"indexes is {indexes!r}; pass a mapping of names to indexes.")
     check_whole("max_characters", max_characters, least=1)
     searching: dict[str, Any] = {"ranking": ranking, "ask": ask, "meaning": meaning}
     tools = Tools(indexes, writable, max_characters, searching)
@@ -152,10 +150,8 @@ class _Server(MCPServer):  # type: ignore[misc]  # types of mcp are skipped
             raise ToolError(str(error)) from error
         except Exception as error:
             raise UnexpectedToolError(f"an unexpected error of the tool {name}") from error
-        return mcp_types.CallToolResult(
-            content=[mcp_types.TextContent(type="text", text=text)],
-            structured_content=json.loads(text),
-        )
+        content = [mcp_types.TextContent(type="text", text=text)]
+        return mcp_types.CallToolResult(content=content, structured_content=json.loads(text))
 
 
 def _schema(kind: Any) -> dict[str, Any]:

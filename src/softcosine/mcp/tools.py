@@ -30,9 +30,11 @@ _EXAMPLE = 80  # characters of an example value
 
 _HIT = ("id", "score", "title", "text", "metadata")
 _HITS = (
-    "ranking", "outside", "unknown", "required", "excluded", "corrected", "note", "suggestions",
-    "facets",
-)  # fmt: skip
+    *("ranking", "outside", "unknown", "required", "excluded", "corrected", "note"),
+    *("suggestions", "facets"),
+)
+_SEARCH = ("offset", "where", "sort", "facets", "min_score", "syntax")
+_PART = {"start": int, "n_characters": int, "truncated": bool}
 _EXPLAINED = ("id", "score", "ranking", "passage", "sums", "words")
 _INFO = ("documents", "terms", "fields", "language", "ranking", "meaning", "note", "commit")
 _COMMIT = {"documents": int, "commit": str}
@@ -52,7 +54,7 @@ class NewDocument(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class _Options(Request, frozen=True, kw_only=True):
-    """Options of tools that those of operations lack, or have with other limits."""
+    """Options of tools that operations do not have, or have with other limits."""
 
     index: Annotated[
         str | None, Meta(description="Name of the index; may be left out if there is only one.")
@@ -197,9 +199,7 @@ _FOUND: Any = shape("Found", Hit, *_HIT, truncated=bool, passage=str | None)
 
 @_tool(
     "Search documents",
-    _takes(
-        "query", "k", "offset", "where", "sort", "facets", "min_score", "syntax", "max_characters"
-    ),
+    _takes("query", "k", *_SEARCH, "max_characters"),
     shape("SearchResult", Hits, *_HITS, hits=list[_FOUND], more=bool),
 )
 def search(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
@@ -209,10 +209,8 @@ def search(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     puncture in the bike's tyre". Ask in plain language; synonyms are not needed. If `more` is
     true, a larger offset returns further hits; `truncated` texts go on in get_document.
     """
-    hits = index.search(
-        call.query, k=call.k + 1, offset=call.offset, where=call.where, sort=call.sort,
-        facets=call.facets, min_score=call.min_score, syntax=call.syntax, **tools.searching,
-    )  # fmt: skip
+    options = {name: getattr(call, name) for name in _SEARCH}
+    hits = index.search(call.query, k=call.k + 1, **options, **tools.searching)
     record = {own: wire(getattr(hits, own)) for own in _HITS}
     more = len(hits) > call.k
     return {**record, "hits": tools.hits(hits, call), "more": more}
@@ -259,11 +257,8 @@ def related_words(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
 @_tool(
     "Read a document",
     _takes("id", "start", "max_characters"),
-    shape(
-        "DocumentText", Hit, "id", "text", "metadata", start=int, n_characters=int,
-        truncated=bool,
-    ),
-)  # fmt: skip
+    shape("DocumentText", Hit, "id", "text", "metadata", **_PART),
+)
 def get_document(tools: Tools, index: SoftIndex, call: Any) -> dict[str, Any]:
     """Return the text and metadata of a document by its id; a long text in parts.
 

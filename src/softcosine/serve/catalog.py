@@ -70,8 +70,8 @@ class Catalog:
         self._aliases_read: tuple[int, int] | None = None
         if self._only is not None and not NAME.fullmatch(self._only):
             raise IndexFormatError(
-                f"the folder {path} is an index whose name cannot stand in an address; rename it "
-                "to letters, digits, '.', '_' and '-'."
+                f"the name of the index {path} cannot be part of an address; rename the folder to "
+                "letters, digits, '.', '_' and '-'."
             )
         self.read_aliases()
 
@@ -148,7 +148,7 @@ class Catalog:
         return Problem("unknown-index", f"there is no index {name!r:.100}; {listed}.")
 
     def refresh(self) -> None:
-        """Let searches see the commits of other processes, and close indexes that are gone."""
+        """Refresh all open indexes, and close those that were deleted."""
         self.read_aliases()
         for served in self.opened:
             fault = ""
@@ -188,11 +188,7 @@ class Catalog:
             if name in self._aliases or not self._exists(name):
                 raise self._unknown(name)
             if users := [alias for alias, index in self._aliases.items() if index == name]:
-                raise Problem(
-                    "already-exists",
-                    f"the index {name} is in use by the alias {users[0]}; move or delete that "
-                    "first.",
-                )
+                raise Problem("already-exists", f"the alias {users[0]} stands for {name}.")
             lock = WriteLock(path, timeout=self._settings.limits.writer_seconds)
             try:
                 with self._opening:  # nobody opens it meanwhile
@@ -203,7 +199,7 @@ class Catalog:
         shutil.rmtree(gone, ignore_errors=True)
 
     def set_alias(self, alias: str, index: str | None) -> None:
-        """Let an alias stand for an index, or delete it.
+        """Point an alias to an index, or delete the alias.
 
         Raises
         ------
@@ -216,9 +212,7 @@ class Catalog:
                     raise Problem("unknown-index", f"there is no alias {alias!r:.100}.")
             else:
                 if self._exists(checked_name(alias)):
-                    raise Problem(
-                        "already-exists", f"there is an index {alias}; choose another name."
-                    )
+                    raise Problem("already-exists", f"there is an index {alias}.")
                 if index in self._aliases or not self._exists(index):
                     raise self._unknown(index)
                 self.get(index)
@@ -234,9 +228,7 @@ class Catalog:
         """
         if self.single:
             raise Problem(
-                "read-only",
-                f"this server serves the index {self._only} alone; start it on a folder to have "
-                "several, and aliases.",
+                "read-only", f"this server has the index {self._only} only; start it on a folder."
             )
         self._aliases_file.parent.mkdir(parents=True, exist_ok=True)
         file = self._aliases_file.with_suffix(".lock")

@@ -17,7 +17,7 @@ from softcosine.serve import models
 from softcosine.serve.gate import Budget
 from softcosine.serve.json_text import json_response
 from softcosine.serve.problems import Problem
-from softcosine.serve.routing import CHANGE, Call, matching, route
+from softcosine.serve.routing import Call, change, matching, route
 from softcosine.serve.search_routes import answered, executed
 from softcosine.serve.served_index import EitherWriter
 from softcosine.serve.spooling import (
@@ -30,7 +30,7 @@ from softcosine.serve.spooling import (
 
 __all__: list[str] = []
 
-_PATH = "/v1/indexes/{i}/documents"
+_PATH, _DOCUMENT = "/v1/indexes/{i}/documents", "/v1/indexes/{i}/documents/{id:any_text}"
 
 
 async def _changed(
@@ -56,12 +56,8 @@ async def _changed(
         call.server.writers, work, if_match=matching(call), refresh=refresh
     )
     location = created if done.result.get("added") else None
-    return json_response(
-        {**done.result, "commit": done.commit},
-        status=200 if location is None else 201,
-        commit=done.commit,
-        location=location,
-    )
+    record, status = {**done.result, "commit": done.commit}, 200 if location is None else 201
+    return json_response(record, status=status, commit=done.commit, location=location)
 
 
 @route("GET", _PATH, query=models.ListQuery, answers={200: models.DocumentsAnswer})
@@ -70,10 +66,12 @@ async def list_documents(call: Call[models.ListQuery]) -> Response:
     return await executed(call, "filter", FilterRequest(k=call.body.k, offset=call.body.offset))
 
 
-@route(
-    "POST", _PATH, "write", changes=True, headers=CHANGE, answers={200: models.Changed},
+@change(
+    "POST",
+    _PATH,
     streams={"application/json": models.DocumentsBody, "application/x-ndjson": models.NewDocument},
-)  # fmt: skip
+    answers={200: models.Changed},
+)
 async def add_documents(call: Call[None]) -> Response:
     """Add or replace documents in one commit, or none of them.
 
@@ -83,9 +81,7 @@ async def add_documents(call: Call[None]) -> Response:
     lines = kind in JSON_LINES
     if not lines and kind != "application/json":
         raise Problem(
-            "unsupported-type",
-            f"the body is {kind or 'of no type'!r:.100}; send application/json or "
-            "application/x-ndjson.",
+            "unsupported-type", f"the body is of {kind or 'no type':.100}; send JSON or JSON lines."
         )
     # On disk first: a slow client does not hold the writer, and the body takes no memory.
     async with spooled(call.request) as body:
@@ -105,12 +101,7 @@ async def add_documents(call: Call[None]) -> Response:
         return await _changed(call, add)
 
 
-@route(
-    "GET",
-    _PATH + "/{id:any_text}",
-    headers=("If-None-Match",),
-    answers={200: models.DocumentAnswer},
-)
+@route("GET", _DOCUMENT, headers=("If-None-Match",), answers={200: models.DocumentAnswer})
 async def get_document(call: Call[None]) -> Response:
     """Return a document."""
     index = call.served.view.index
@@ -124,10 +115,12 @@ async def get_document(call: Call[None]) -> Response:
     return await answered(call, made, budget=Budget(math.inf), commit=index.commit)
 
 
-@route(
-    "PUT", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE,
-    body=models.DocumentBody, answers={200: models.Changed, 201: models.Changed},
-)  # fmt: skip
+@change(
+    "PUT",
+    _DOCUMENT,
+    body=models.DocumentBody,
+    answers={200: models.Changed, 201: models.Changed},
+)
 async def put_document(call: Call[models.DocumentBody]) -> Response:
     """Add a document, or replace the one with the same id."""
     id, body = call.path["id"], call.body
@@ -141,10 +134,7 @@ async def put_document(call: Call[models.DocumentBody]) -> Response:
     return await _changed(call, put, created=created)
 
 
-@route(
-    "DELETE", _PATH + "/{id:any_text}", "write", changes=True, headers=CHANGE,
-    answers={200: models.Deleted},
-)  # fmt: skip
+@change("DELETE", _DOCUMENT, answers={200: models.Deleted})
 async def delete_document(call: Call[None]) -> Response:
     """Delete a document."""
 
@@ -154,11 +144,13 @@ async def delete_document(call: Call[None]) -> Response:
     return await _changed(call, delete)
 
 
-@route(
-    "POST", "/v1/indexes/{i}/changes", "write", changes=True, headers=CHANGE,
-    query=models.ChangesQuery, streams={"application/x-ndjson": models.Change},
+@change(
+    "POST",
+    "/v1/indexes/{i}/changes",
+    query=models.ChangesQuery,
+    streams={"application/x-ndjson": models.Change},
     answers={200: models.BulkAnswer},
-)  # fmt: skip
+)
 async def change_index(call: Call[models.ChangesQuery]) -> Response:
     """Make several changes in one commit, or none of them; the body has a JSON line for each.
 
@@ -173,13 +165,8 @@ async def change_index(call: Call[models.ChangesQuery]) -> Response:
             for one in read_lines(body, models.Change, call.server.limits.body_bytes):
                 counts.update(_made(writer, one))
             n_new = max(0, writer.n_docs - len(index) + counts["deleted"])
-            return {
-                "added": n_new,
-                "replaced": counts["written"] - n_new,
-                "deleted": counts["deleted"],
-                "missing": counts["missing"],
-                "updated": counts["updated"],
-            }
+            others = {name: counts[name] for name in ("deleted", "missing", "updated")}
+            return {"added": n_new, "replaced": counts["written"] - n_new, **others}
 
         return await _changed(call, work, refresh=call.body.refresh)
 

@@ -36,8 +36,7 @@ class Budget:
             raise Problem(
                 "large-answer",
                 f"the documents and the answer of this request take more than {self._most:,} "
-                "bytes, which this server allows; lower k, or let 'fields' leave out text and "
-                "snippet and read one document at a time: GET /v1/indexes/{i}/documents/{id}.",
+                "bytes; lower k, or read text and snippet by GET /v1/indexes/{i}/documents/{id}.",
             )
 
 
@@ -70,11 +69,8 @@ class SearchGate:
     def check(self, n_places: int = 0) -> None:
         """Raise Problem (``too-many-searches``) if no more may wait."""
         if max(self.n_running, n_places) >= self._limits.threads + self._limits.waiting:
-            raise Problem(
-                "too-many-searches",
-                f"{self.n_running} {self._noun} run or wait, and no more may; send the request "
-                "again later.",
-            )
+            told = f"{self.n_running} {self._noun} run or wait; try again later."
+            raise Problem("too-many-searches", told)
 
     @contextmanager
     def place(self) -> Iterator[None]:

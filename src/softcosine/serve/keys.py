@@ -71,7 +71,7 @@ class KeyRing:
 
     def find(self, secret: str) -> Key | None:
         """Return the key of a secret."""
-        return self.of_hash(_hashed(secret))
+        return self.of_hash(hashed(secret))
 
     def of_hash(self, digest: str) -> Key | None:
         """Return the key whose secret has a hash."""
@@ -101,7 +101,7 @@ class KeyRing:
             keys = self.current()
             if any(key.name == name for key in keys):
                 raise AlreadyExistsError(f"there is a key {name} already; remove it first.")
-            self._write((*keys, Key(name, chosen, made, _hashed(secret))))
+            self._write((*keys, Key(name, chosen, made, hashed(secret))))
         return secret
 
     def remove(self, name: str) -> None:
@@ -120,7 +120,7 @@ class KeyRing:
             self._write(left)
 
     def _locked(self) -> FileLock:
-        """Return a lock that whoever changes the file holds from reading to writing."""
+        """Return the lock that is held while the file is read, changed and written."""
         if not (folder := self.path.absolute().parent).is_dir():
             raise FileNotFoundError(f"the folder {folder} does not exist; create it first.")
         return FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=_PATIENCE)
@@ -137,7 +137,8 @@ class KeyRing:
         self._keys, self._read = keys, None
 
 
-def _hashed(secret: str) -> str:
+def hashed(secret: str) -> str:
+    """Return the SHA-256 of a secret, in hexadecimal."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 

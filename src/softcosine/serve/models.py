@@ -241,14 +241,12 @@ class ProblemAnswer(TypedDict):
     status: int
     detail: str
     instance: NotRequired[str]
-    errors: NotRequired[list[dict[str, str]]]  # fmt: skip
+    errors: NotRequired[list[dict[str, str]]]
 
 
 HitAnswer = shape("HitAnswer", Hit, explanation=NotRequired[form(list[Part])])
-SearchAnswer = _answer(
-    "SearchAnswer", Hits, total=NotRequired[int], took_ms=float,
-    hits=list[HitAnswer],  # type: ignore[valid-type]
-)  # fmt: skip
+_FOUND = list[HitAnswer]  # type: ignore[valid-type]
+SearchAnswer = _answer("SearchAnswer", Hits, total=NotRequired[int], took_ms=float, hits=_FOUND)
 
 
 class MultiSearchAnswer(TypedDict):
@@ -279,10 +277,7 @@ IndexAnswer = _answer(
 SimilaritiesAnswer = _answer(
     "SimilaritiesAnswer", decisions=list[_Object], lines=list[str], note=str
 )
-IndexesAnswer = shape(
-    "IndexesAnswer", None, broken=list[str],
-    indexes=list[IndexAnswer],  # type: ignore[valid-type]
-)  # fmt: skip
+IndexesAnswer = shape("IndexesAnswer", None, indexes=list[IndexAnswer], broken=list[str])  # type: ignore[valid-type]
 
 
 class Aliases(TypedDict):
@@ -304,7 +299,7 @@ class TaskAnswer(TypedDict):
     result: NotRequired[
         Annotated[_Object, Meta(description="Of comparisons a PairsAnswer or GroupsAnswer.")]
     ]
-    problem: NotRequired[ProblemAnswer]  # fmt: skip
+    problem: NotRequired[ProblemAnswer]
 
 
 Status = shape("Status", None, status=str)

@@ -55,8 +55,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 
-from softcosine.client.failures import ERRORS, PREFIX
 from softcosine.errors import (
+    PROBLEM_PREFIX,
+    PROBLEMS,
     CommitNotFoundError,
     IndexFormatError,
     MalformedFileError,
@@ -96,7 +97,7 @@ _OF_ERRORS: tuple[tuple[type[Exception], str], ...] = (
     (ClientDisconnect, "disconnected"),
     (CommitNotFoundError, "busy"),
     (MalformedFileError, "bug"),
-    *((error, kind) for kind, error in ERRORS.items()),
+    *((error, kind) for kind, error in PROBLEMS.items()),
     (IndexFormatError, "corrupt-index"),
     (TimeoutError, "busy"),
 )
@@ -137,7 +138,7 @@ class Problem(HTTPException):
     def to_dict(self, request_id: str | None = None) -> dict[str, Any]:
         """Return the problem as JSON types."""
         record: dict[str, Any] = {
-            "type": PREFIX + self.kind,
+            "type": PROBLEM_PREFIX + self.kind,
             "title": self.kind.replace("-", " ").capitalize(),
             "status": self.status_code,
             "detail": self.detail,
@@ -155,9 +156,7 @@ def problem_of(error: BaseException) -> Problem:
         return error
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Problem(
-            "disk-full",
-            "the disk of the server is full; nothing was changed. Free some space, then send the "
-            "request again.",
+            "disk-full", "the disk of the server is full; nothing was changed. Free some space."
         )
     for kind, name in _OF_ERRORS:
         if isinstance(error, kind):
@@ -170,12 +169,8 @@ def problem_of(error: BaseException) -> Problem:
 
 def problem_response(problem: Problem, request_id: str | None) -> Response:
     """Return the answer of a problem."""
-    return Response(
-        json_bytes(problem.to_dict(request_id)),
-        problem.status_code,
-        problem.headers,
-        media_type="application/problem+json",
-    )
+    content, kind = json_bytes(problem.to_dict(request_id)), "application/problem+json"
+    return Response(content, problem.status_code, problem.headers, media_type=kind)
 
 
 def add_handlers(app: Starlette) -> None:
@@ -217,7 +212,7 @@ def add_handlers(app: Starlette) -> None:
 
 
 def decoded(kind: Any, value: Any, place: str = "", *, strict: bool = True) -> Any:
-    """Return a value of JSON types as a request, for example that of a line.
+    """Return a value of JSON types as a request.
 
     Raises
     ------
@@ -244,12 +239,9 @@ def decoded(kind: Any, value: Any, place: str = "", *, strict: bool = True) -> A
 
 
 def _methods(request: Request) -> list[str]:
-    """Return the methods that an address has; Starlette names those of its first route alone."""
-    return [
-        method
-        for method in _METHODS
-        if any(
-            route.matches({**request.scope, "method": method})[0] is Match.FULL
-            for route in request.app.routes
-        )
-    ]
+    """Return the methods of an address; Starlette returns those of its first route only."""
+    routes, found = request.app.routes, []
+    for method in _METHODS:
+        scope = {**request.scope, "method": method}
+        found += [method] if any(one.matches(scope)[0] is Match.FULL for one in routes) else []
+    return found

@@ -186,7 +186,7 @@ class _Connection(H11Protocol):
 
 
 class _Once(logging.Filter):
-    """Lets one of equal lines a second pass; those of requests differ."""
+    """Passes one of several equal lines per second; lines of requests always pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -226,8 +226,7 @@ def _check_keys(settings: ServeSettings, bind: Bind) -> None:
         )
     if settings.keys is not None and not has_key:
         raise InvalidInputError(
-            f"{settings.keys} has no key, so every request would be refused; make one by "
-            "'softcosine keys add'."
+            f"{settings.keys} has no key; make one by 'softcosine keys add FILE NAME'."
         )
 
 
@@ -243,12 +242,9 @@ def _listening(bind: Bind) -> socket.socket:
         listening.set_inheritable(True)
     except OSError as error:
         listening.close()
-        if error.errno is not None:
-            raise OSError(
-                f"{bind.host}:{bind.port} cannot be listened on ({error.strerror}); choose another "
-                "--port, or 0 for a free one."
-            ) from error
-        raise
+        raise OSError(
+            f"{bind.host}:{bind.port} is not free ({error.strerror}); choose another --port."
+        ) from error
     return listening
 
 

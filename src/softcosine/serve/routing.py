@@ -29,6 +29,7 @@ from softcosine.version import __version__
 
 _LARGE = 64 << 10  # bytes that are not parsed in the event loop
 _REFERENCE = "#/components/schemas/{name}"
+_ABOUT = "Search by meaning: every index of a folder. Errors are problems (RFC 9457)."
 _HEADERS: dict[str, dict[str, Any]] = {
     "If-Match": {
         "description": "The commit that must be the last one, as its ETag; * for any.",
@@ -39,7 +40,6 @@ _HEADERS: dict[str, dict[str, Any]] = {
         "schema": {"type": "string"},
     },
 }
-CHANGE = ("If-Match",)
 _B = TypeVar("_B")
 
 
@@ -49,9 +49,6 @@ class _AnyText(Convertor[str]):
     regex = r"[\s\S]+"
 
     def convert(self, value: str) -> str:
-        return value
-
-    def to_string(self, value: str) -> str:
         return value
 
 
@@ -155,8 +152,7 @@ class route:  # noqa: N801  # a decorator
             if (kind := content_type(request.headers)) != "application/json":
                 raise Problem(
                     "unsupported-type",
-                    f"the body is of {kind or 'no type':.100}; send Content-Type: "
-                    "application/json.",
+                    f"the body is of {kind or 'no type':.100}; send application/json.",
                 )
             content = await request.body()
             if len(content) > _LARGE:
@@ -166,6 +162,11 @@ class route:  # noqa: N801  # a decorator
         elif self.query is not None:
             body = decoded(self.query, dict(request.query_params), strict=False)
         return await self.function(Call(request, server, cast(ServedIndex, served), body))
+
+
+def change(method: str, path: str, **declared: Any) -> route:
+    """Return the decorator of a route that changes an index, perhaps at a commit (If-Match)."""
+    return route(method, path, "write", changes=True, headers=("If-Match",), **declared)
 
 
 def matching(call: Call[Any]) -> str | None:
@@ -201,26 +202,10 @@ def openapi() -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for one in told:
         paths.setdefault(re.sub(r":\w+\}", "}", one.path), {})[one.method.lower()] = _told(one)
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "softcosine",
-            "version": __version__,
-            "description": "Search by meaning: every index of a folder. Errors are problems "
-            "(RFC 9457).",
-        },
-        "paths": paths,
-        "components": {
-            "schemas": schemas,
-            "securitySchemes": {
-                "HTTPBearer": {
-                    "type": "http",
-                    "scheme": "bearer",
-                    "description": "A key of `softcosine keys add`.",
-                }
-            },
-        },
-    }
+    info = {"title": "softcosine", "version": __version__, "description": _ABOUT}
+    bearer = {"type": "http", "scheme": "bearer", "description": "A key of `softcosine keys add`."}
+    components = {"schemas": schemas, "securitySchemes": {"HTTPBearer": bearer}}
+    return {"openapi": "3.1.0", "info": info, "paths": paths, "components": components}
 
 
 def _told(one: route) -> dict[str, Any]:
@@ -235,18 +220,11 @@ def _told(one: route) -> dict[str, Any]:
         properties = parts[one.query.__name__]["properties"]
         parameters += [{"name": n, "in": "query", "schema": own} for n, own in properties.items()]
     parameters += [{"name": name, "in": "header", **_HEADERS[name]} for name in one.headers]
-    told: dict[str, Any] = {
-        "operationId": one.function.__name__,
-        "summary": description.partition("\n")[0],
-        "description": description,
-        "responses": {
-            **{str(status): _content(kind) for status, kind in one.answers.items()},
-            "default": {
-                "description": "A problem",
-                "content": {"application/problem+json": {"schema": _schema(ProblemAnswer)}},
-            },
-        },
-    }
+    responses = {str(status): _content(kind) for status, kind in one.answers.items()}
+    problem = {"application/problem+json": {"schema": _schema(ProblemAnswer)}}
+    responses["default"] = {"description": "A problem", "content": problem}
+    told: dict[str, Any] = {"operationId": one.function.__name__, "responses": responses}
+    told |= {"summary": description.partition("\n")[0], "description": description}
     if parameters:
         told["parameters"] = parameters
     bodies = {"application/json": one.body} if one.body is not None else one.streams

@@ -27,19 +27,16 @@ from softcosine.index.wire import form, wire
 from softcosine.operations import OPERATIONS
 from softcosine.serve import models
 from softcosine.serve.gate import Budget
+from softcosine.serve.index_routes import started
 from softcosine.serve.json_text import json_bytes, json_response
 from softcosine.serve.problems import Problem, problem_of
 from softcosine.serve.routing import Call, route
 from softcosine.serve.served_index import ServedIndex, View
 from softcosine.serve.server import Server
-from softcosine.serve.task_routes import started
 
 _INDEX = "/v1/indexes/{i}"
 _PART = 200  # bytes of a part of an explanation, about
-_ADVICE = (
-    "raise min_similarity or lower k, or compare where the index is: softcosine collection pairs "
-    "FOLDER."
-)
+_ADVICE = "raise min_similarity, lower k, or run softcosine collection pairs FOLDER."
 
 
 async def answered(
@@ -81,8 +78,7 @@ async def multi_search(call: Call[models.MultiSearchBody]) -> Response:
     if len(searches) > server.limits.searches:
         raise Problem(
             "over-limit",
-            f"these are {len(searches)} searches, and this server allows "
-            f"{server.limits.searches} in one request.",
+            f"these are {len(searches)} searches; {server.limits.searches} are allowed.",
         )
 
     async def one(search: models.NamedSearch) -> bytes:
@@ -133,9 +129,8 @@ def _declare(name: str, **more: Any) -> None:
 
     ask.__name__, ask.__doc__ = name, operation.request.__doc__
     answer = operation.answer(f"{name.title().replace('_', '')}Answer", commit=str, **more)
-    route("POST", f"{_INDEX}/{operation.path}", body=models.BODIES[name], answers={200: answer})(
-        ask
-    )
+    path, body = f"{_INDEX}/{operation.path}", models.BODIES[name]
+    route("POST", path, body=body, answers={200: answer})(ask)
 
 
 for _name in ("explain", "explain_similar", "scores", "filter"):
@@ -203,11 +198,8 @@ def _declare_comparison(name: str) -> None:
         return await started(call, name, work)
 
     compare.__name__, compare.__doc__ = name, operation.request.__doc__
-    declared = route(
-        "POST", f"{_INDEX}/{operation.path}", body=models.BODIES[name],
-        answers={202: models.TaskAnswer},
-    )  # fmt: skip
-    declared(compare)
+    answers = {202: models.TaskAnswer}
+    route("POST", f"{_INDEX}/{operation.path}", body=models.BODIES[name], answers=answers)(compare)
 
 
 _declare_comparison("pairs")
@@ -216,9 +208,7 @@ _declare_comparison("dedupe")
 
 def _too_many(most: int) -> Problem:
     return Problem(
-        "over-limit",
-        f"there are more than {most:,} pairs, and this server allows no more in one result; "
-        f"{_ADVICE}",
+        "over-limit", f"there are more than {most:,} pairs, the limit of this server; {_ADVICE}"
     )
 
 

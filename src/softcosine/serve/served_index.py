@@ -176,7 +176,7 @@ class ServedIndex:
         self.view = View(self._index.at_commit())
 
     def refresh(self) -> bool:
-        """Let searches see the last commit; return whether it is new.
+        """Open the last commit for searches; return whether it is new.
 
         Raises
         ------
@@ -234,8 +234,7 @@ class ServedIndex:
                 if if_match is not None and if_match != index.commit:
                     raise Problem(
                         "changed-meanwhile",
-                        f"the index {self.name} is at commit {index.commit}, and If-Match "
-                        f"names {if_match:.80}; read the index again and repeat the change.",
+                        f"at commit {index.commit}, not {if_match:.60}; read the index again.",
                     )
                 result = work(writer, index)
                 writer.commit(refresh)
@@ -245,11 +244,7 @@ class ServedIndex:
             return Change(result, self.view, commit)
 
         if self.n_writes >= self._limits.writes:
-            raise Problem(
-                "busy",
-                f"{self.n_writes} changes of the index {self.name} run or wait, and no more may; "
-                "send the request again later.",
-            )
+            raise Problem("busy", f"{self.n_writes} changes of {self.name} wait; try again later.")
         self.n_writes += 1
         try:
             async with self._writing:
@@ -275,6 +270,5 @@ class ServedIndex:
             if value is None or value > most:
                 raise Problem(
                     "over-limit",
-                    f"{what} is {value or 'not limited'}, and this server allows {most:,}; ask "
-                    "for less.",
+                    f"{what} is {value or 'not limited'}; at most {most:,} is allowed.",
                 )

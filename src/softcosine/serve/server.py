@@ -1,12 +1,18 @@
-"""`Server`: what the routes share, and who may use them."""
+"""`Server`: what the routes share, who may use them, and figures for Prometheus."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection
+import os
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from prometheus_client import CollectorRegistry, Histogram, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+from starlette import types
 from starlette.requests import Request
 
 from softcosine.errors import SoftCosineError
@@ -14,7 +20,6 @@ from softcosine.index.wire import wire
 from softcosine.serve.catalog import Catalog
 from softcosine.serve.gate import SearchGate
 from softcosine.serve.keys import KeyRing, Scope
-from softcosine.serve.metrics import Metrics
 from softcosine.serve.problems import Problem
 from softcosine.serve.served_index import ServedIndex
 from softcosine.serve.sessions import SAFE, Sessions
@@ -23,6 +28,13 @@ from softcosine.serve.state_store import StateStore
 from softcosine.serve.tasks import Tasks
 
 _WRITERS = 4  # indexes that are changed at the same time
+_BUCKETS = (*(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5), 1.0, 2.5, 5.0, 10.0, 60.0)
+_OF_INDEX: tuple[tuple[str, str, Callable[[ServedIndex], int]], ...] = (
+    ("documents", "Documents of an index.", lambda one: len(one.view.index)),
+    ("segments", "Segments of an index.", lambda one: one.view.index.snapshot.n_segments),
+    ("generation", "Number of the last commit.", lambda one: one.view.index.snapshot.generation),
+    ("changes_waiting", "Changes of an index that run or wait here.", lambda one: one.n_writes),
+)
 _log = logging.getLogger(__name__)
 
 
@@ -53,8 +65,8 @@ class Server:
             return "this server takes no changes (--read-only)."
         if self.catalog.elsewhere:
             return (
-                "the index of this server is at a URL, and so opened for reading; change it in its "
-                "folder, and copy it there again: softcosine admin backup FOLDER URL --overwrite."
+                "an index at a URL is opened for reading; change it in its folder, and copy it: "
+                "softcosine admin backup FOLDER URL --overwrite."
             )
         return None
 
@@ -106,8 +118,7 @@ def _check_site(request: Request, origins: Collection[str]) -> None:
         return  # not a browser, or an older one
     raise Problem(
         "wrong-origin",
-        f"a page of {origin or 'another site'!r:.100} sends this request; if it may use this "
-        "server, start it with --origin and its address.",
+        f"a page of {origin or 'another site'!r:.100} sends this request; see --origin.",
     )
 
 
@@ -122,3 +133,55 @@ def require(request: Request, server: Server, *scopes: Scope, changes: bool = Fa
         )
     if changes and server.read_only is not None:
         raise Problem("read-only", server.read_only)
+
+
+class Metrics(Collector):
+    """Figures of one process; latencies include those of all workers.
+
+    Parameters
+    ----------
+    catalog : Catalog
+    gate : SearchGate
+    tasks : Tasks
+    """
+
+    def __init__(self, catalog: Catalog, gate: SearchGate, tasks: Tasks) -> None:
+        self._catalog, self._gate, self._tasks = catalog, gate, tasks
+        self._registry = CollectorRegistry()
+        text, labels = "Time of a request and its answer.", ("method", "route", "index", "status")
+        self._seconds = Histogram(
+            "softcosine_request_seconds", text, labels, buckets=_BUCKETS, registry=self._registry
+        )
+        self._registry.register(self)
+
+    def record(self, scope: types.Scope, status: int, seconds: float) -> None:
+        """Count a request."""
+        given = scope.get("path_params", {}).get("i", "")
+        # Names that requests invent must not make new series.
+        index = given if given in {one.name for one in self._catalog.opened} else ""
+        route = getattr(scope.get("route"), "path", "") or ""
+        method = scope["method"] if route else ""
+        self._seconds.labels(method, route, index, str(status)).observe(seconds)
+
+    def text(self) -> bytes:
+        """Return the figures in the text format of Prometheus."""
+        registry = self._registry
+        if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            registry.register(self)
+        return generate_latest(registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the gauges, read at each scrape."""
+        for name, text, value in _OF_INDEX:
+            family = GaugeMetricFamily(f"softcosine_{name}", text, labels=["index"])
+            for served in self._catalog.opened:
+                family.add_metric([served.name], value(served))
+            yield family
+        for name, n_running in (
+            ("searches", self._gate.n_running),
+            ("tasks", self._tasks.n_running),
+        ):
+            text = f"{name.title()} that run or wait in this process."
+            yield GaugeMetricFamily(f"softcosine_{name}_running", text, value=n_running)

@@ -14,7 +14,6 @@ Origin differs from the Host behind proxies that rewrite it.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import logging
 import secrets
@@ -25,7 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from softcosine.errors import MalformedFileError
-from softcosine.serve.keys import Key, KeyRing
+from softcosine.serve.keys import Key, KeyRing, hashed
 from softcosine.serve.problems import Problem
 from softcosine.serve.state_store import StateStore
 
@@ -66,10 +65,7 @@ class Sessions:
         if request.method not in SAFE and not hmac.compare_digest(
             given.encode(), csrf_token(token).encode()
         ):
-            raise Problem(
-                "missing-token",
-                f"a request by cookie needs the header {_HEADER} of GET /session; reload the page.",
-            )
+            raise Problem("missing-token", f"the header {_HEADER} is missing; reload the page.")
         return key
 
     async def current(self, request: Request) -> tuple[Key, str] | None:
@@ -89,13 +85,13 @@ class Sessions:
         key = self._known(secret)
         token = secrets.token_urlsafe(32)
         until = time.time() + _LIFETIME
-        await asyncio.to_thread(self._store.put_session, _hashed(token), key.sha256, until)
+        await asyncio.to_thread(self._store.put_session, hashed(token), key.sha256, until)
         return key, token
 
     async def end(self, request: Request) -> None:
         """End the session of a request."""
         if (token := request.cookies.get(_name(request))) is not None:
-            await asyncio.to_thread(self._store.end_session, _hashed(token))
+            await asyncio.to_thread(self._store.end_session, hashed(token))
 
     def keep(self, request: Request, answer: Response, token: str) -> None:
         """Set the cookie of a session, which lasts until the browser closes.
@@ -113,7 +109,7 @@ class Sessions:
         return key
 
     async def _signed_in(self, token: str) -> Key | None:
-        digest = await asyncio.to_thread(self._store.session, _hashed(token))
+        digest = await asyncio.to_thread(self._store.session, hashed(token))
         return None if digest is None else self._key(self._keys.of_hash, digest)
 
     def _key(self, find: Callable[[str], Key | None], text: str) -> Key | None:
@@ -135,10 +131,6 @@ def _name(request: Request) -> str:
     return f"{'__Host-' if _secure(request) else ''}softcosine-{port}"
 
 
-def _hashed(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
 def csrf_token(token: str) -> str:
     """Return the CSRF token of a session, which all requests by cookie except GET and HEAD need."""
-    return _hashed(f"changes {token}")
+    return hashed(f"changes {token}")

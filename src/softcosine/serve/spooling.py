@@ -63,17 +63,11 @@ def read_lines(body: IO[bytes], kind: Any, limit: int) -> Iterator[Any]:
     """
     for number, line in enumerate(iter(lambda: body.readline(limit + 1), b""), 1):
         if len(line) > limit:
-            raise Problem(
-                "too-large",
-                f"line {number} is larger than {limit:,} bytes, which this server allows; nothing "
-                "was changed.",
-            )
+            raise Problem("too-large", f"line {number} is larger than {limit:,} bytes.")
         if not line.strip():
             continue
         try:
             value = json_value(line)
         except ValueError as error:
-            raise Problem(
-                "malformed-request", f"line {number} is no JSON: {error}; nothing was changed."
-            ) from error
+            raise Problem("malformed-request", f"line {number} is no JSON: {error}.") from error
         yield decoded(kind, value, f"line {number}")

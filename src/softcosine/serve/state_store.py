@@ -68,16 +68,14 @@ class StateStore:
             number = _ERRNO.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
             if number is None:
                 raise MalformedFileError(
-                    file,
-                    f"it is no state of a server ({error}); delete it: it has tasks and "
-                    "sessions, no documents.",
+                    file, f"it is no state of a server ({error}); delete it: it holds no documents."
                 ) from error
             if number == errno.EIO and shutil.disk_usage(self._folder).free < _LEAST_FREE:
                 number = errno.ENOSPC
             raise OSError(number, f"{error}", str(file)) from error
 
     def put_task(self, id: str, record: dict[str, Any], *, ended: bool) -> bool:
-        """Store the state of a task of this process; return whether it is to be cancelled."""
+        """Store the state of a task of this process; return whether to cancel it."""
         now = time.time()
         with self._locking:
             if self._lock is None:
@@ -140,7 +138,7 @@ class StateStore:
         return self._folder / f"process-{process}"
 
     def cancel_task(self, id: str) -> None:
-        """Let a task end at its next step."""
+        """Mark a task as cancelled; it ends at its next step."""
         with self._opened() as connection:
             connection.execute("update tasks set cancelled = 1 where id = ?", (id,))
 

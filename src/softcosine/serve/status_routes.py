@@ -1,9 +1,11 @@
-"""Routes about the server itself: health, version, metrics, OpenAPI; sessions of the page."""
+"""Routes about the server itself: health, version, metrics, OpenAPI; the page and its sessions."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import hashlib
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
@@ -16,8 +18,6 @@ from softcosine.serve.routing import Call, openapi, route
 from softcosine.serve.server import Server
 from softcosine.serve.sessions import csrf_token
 from softcosine.version import __version__
-
-__all__: list[str] = []
 
 
 @route("GET", "/health", public=True, answers={200: Status})
@@ -96,3 +96,55 @@ def _record(server: Server, key: Key | None, token: str | None) -> dict[str, Any
         "scopes": [scope for scope in scopes if scope == "search" or server.read_only is None],
         "token": token,
     }
+
+
+# No other host, no inline script or style, no frame around the page, and no text that becomes
+# markup: `require-trusted-types-for` lets a browser refuse `innerHTML`.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+_TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+class _File(NamedTuple):
+    content: bytes
+    kind: str
+    tag: str
+
+
+def _read() -> dict[str, _File]:
+    found = {}
+    for file in files("softcosine.serve").joinpath("page").iterdir():
+        kind = _TYPES.get("." + file.name.rpartition(".")[2])
+        if kind is not None:
+            content = file.read_bytes()
+            found[file.name] = _File(content, kind, hashlib.sha256(content).hexdigest()[:32])
+    return found
+
+
+_FILES = _read()
+
+
+@route("GET", "/", public=True)
+@route("GET", "/page/{name}", public=True)
+async def page_file(call: Call[None]) -> Response:
+    """Return a file of the page; browsers cache it by its ETag."""
+    name = call.path.get("name", "index.html")
+    if (file := _FILES.get(name)) is None:
+        raise Problem("not-found", f"the page has no file {name:.100}.")
+    headers = {
+        "Content-Security-Policy": POLICY,
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+        "ETag": f'"{file.tag}"',
+    }
+    if call.not_modified(file.tag):
+        return Response(status_code=304, headers=headers)
+    return Response(file.content, headers=headers, media_type=file.kind)

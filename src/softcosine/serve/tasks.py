@@ -106,14 +106,11 @@ class Tasks:
             return record
         record = await asyncio.to_thread(self._store.task, id)
         if record is None:
-            raise Problem(
-                "unknown-task",
-                f"there is no task {id!r:.100}; ended ones last a day, less if results are large.",
-            )
+            raise Problem("unknown-task", f"there is no task {id!r:.100}; ended ones last a day.")
         return record
 
     async def cancel(self, id: str) -> dict[str, Any]:
-        """Let a task end at its next step, and return its state."""
+        """Cancel a task, which ends at its next step; return its state."""
         await self.get(id)
         await asyncio.to_thread(self._store.cancel_task, id)
         return await self.get(id)

@@ -10,3 +10,9 @@
 ``http.py``
     JSON over HTTP.
 """
+
+# Options of a search of a field; `SoftIndex.search` has others.
+FIELD_OPTIONS = (
+    *("k", "offset", "min_score", "where", "syntax", "max_terms", "keep_stop_words"),
+    "first_stage",
+)

@@ -23,7 +23,7 @@ _ROUNDING, _FAR = 1e-3, 0.1
 
 @dataclass(frozen=True, slots=True)
 class WordDifference:
-    """A word of the texts that the server analyzes otherwise, and how often it was seen."""
+    """A word that index and server analyze differently, and how often it occurred."""
 
     word: str
     index: tuple[str, ...]
@@ -181,7 +181,7 @@ def _spread(
     terms: dict[str, None],
     frequencies: np.ndarray[tuple[int], np.dtype[np.int64]],
 ) -> list[str]:
-    """Return some terms, from rare to frequent."""
+    """Return a sample of terms of all frequencies."""
     numbers = {term: snapshot.S.vocabulary.get(term) for term in terms}
     known = [term for term, number in numbers.items() if number >= 0 and frequencies[number] > 0]
     known.sort(key=lambda term: (-int(frequencies[numbers[term]]), term))
@@ -204,27 +204,17 @@ def _advice(one: FieldComparison, learned: bool) -> Iterator[str]:
         )
     facts = one.facts
     if facts is None:
-        yield (
-            "no sampled term is in the field, so that k1, b and statistics are unknown; is it "
-            "the field of the same documents?"
-        )
+        yield "no sampled term is in the field, so k1, b and statistics are unknown."
         return
     if (facts.k1, facts.b) != (one.k1, one.b):
         yield (
             f"the server has k1 {facts.k1:g} and b {facts.b:g}, the index k1 {one.k1:g} and b "
-            f"{one.b:g}; set one to the other: Weighting(k1={facts.k1:g}, b={facts.b:g}) with "
-            "`set_weighting`, or the similarity of the field on the server."
+            f"{one.b:g}; set one to the other: `set_weighting`, or the similarity on the server."
         )
     if facts.n_docs != one.n_docs:
-        yield (
-            f"the server counts {facts.n_docs:,} documents, the index {one.n_docs:,}; weights "
-            "follow the statistics of the index: update it."
-        )
+        yield f"the server counts {facts.n_docs:,} documents, the index {one.n_docs:,}: update it."
     elif any(abs(term.server - term.index) > _FAR * term.index for term in one.terms):
-        yield (
-            "document frequencies differ, although the numbers of documents are equal: words are "
-            "analyzed otherwise, or the texts are others."
-        )
+        yield "document frequencies differ: words are analyzed otherwise, or the texts differ."
     elif abs(facts.average_length - one.average_length) > _ROUNDING * one.average_length:
         yield (
             f"documents have {facts.average_length:.4g} words on average on the server, and "
@@ -232,21 +222,13 @@ def _advice(one: FieldComparison, learned: bool) -> Iterator[str]:
         )
     if one.n_shards > 1:
         yield (
-            f"the index on the server has {one.n_shards} shards, each with an idf of its own; "
-            "search with search_type=dfs_query_then_fetch."
+            f"the {one.n_shards} shards of the server have an idf each; search with "
+            "search_type=dfs_query_then_fetch."
         )
 
 
 _ADVICE = {
-    "terms": (
-        "{share:.1%} of the words have other tokens on the server, so that searches miss them; "
-        "give the field another analyzer"
-    ),
-    "forms": (
-        "the index stems words and the field does not; expand with words='forms' (--words forms)"
-    ),
-    "analyzed": (
-        "{share:.1%} of the words have other tokens on the server, which stems in another way; "
-        "expand with words='analyzed' (--words analyzed)"
-    ),
+    "terms": "{share:.1%} of the words have other tokens on the server; change its analyzer",
+    "forms": "the index stems and the field does not; expand with words='forms' (--words forms)",
+    "analyzed": "{share:.1%} of the words are stemmed otherwise; expand by --words analyzed",
 }

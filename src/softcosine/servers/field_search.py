@@ -20,13 +20,11 @@ from softcosine.index.segment.documents import MemoryDocuments
 from softcosine.index.segment.inverting import invert
 from softcosine.index.soft_index import SoftIndex
 from softcosine.index.spaces.plan import Plan
+from softcosine.servers import FIELD_OPTIONS
 from softcosine.servers.text_field import TextField
 from softcosine.text.corpus import analyze
 
 _CANDIDATES = 100
-_OPTIONS = (
-    "k", "offset", "min_score", "where", "syntax", "max_terms", "keep_stop_words", "first_stage",
-)  # fmt: skip
 
 
 def search_field(
@@ -64,9 +62,9 @@ def search_field(
     ------
     InvalidInputError, ServerError
     """
-    if unknown := sorted(options.keys() - _OPTIONS):
+    if unknown := sorted(options.keys() - FIELD_OPTIONS):
         raise InvalidInputError(
-            f"a search of a field has no option {unknown[0]}; there are {', '.join(_OPTIONS)}."
+            f"a search of a field has no option {unknown[0]}; there are {', '.join(FIELD_OPTIONS)}."
         )
     tokens = _tokens(index, field, query) if words == "terms" else None
     options = {"first_stage": 32, **options, "ranking": "soft_bm25", "ask": "words", "meaning": 0.0}
@@ -125,7 +123,7 @@ def _among(
     query: str | Sequence[str],
     request: SearchOptions,
 ) -> Hits:
-    """Return the hits among some documents."""
+    """Return the hits among the given documents."""
     search = Search.of(snapshot, request)
     restrictions = search.restrictions
     every = mask_of(np.array(list(numbers.values()), np.int64), _n_numbers(snapshot))
@@ -139,7 +137,7 @@ def _among(
 
 
 def _merged(hits: Hits, others: Hits, snapshot: Snapshot) -> Hits:
-    """Return both by score; the others count as later documents."""
+    """Merge two lists of hits by score; of equal scores, `hits` come first."""
     first = _n_numbers(snapshot)
     later = (replace(hit, number=first + hit.number) for hit in others)
     return replace(hits, hits=tuple(sorted((*hits, *later), key=lambda hit: -hit.score)))
@@ -150,7 +148,7 @@ def _n_numbers(snapshot: Snapshot) -> int:
 
 
 def _unindexed(snapshot: Snapshot, texts: Mapping[str, str], words: Sequence[str]) -> Snapshot:
-    """Return a snapshot of other documents, in which they get the scores that the index would give.
+    """Return a snapshot of texts that are not indexed, with the statistics of the index.
 
     Statistics are those of the index. Words outside its vocabulary do not count, except for `words`
     (document frequency 0, similar to what the index's source says).
@@ -172,10 +170,10 @@ def _unindexed(snapshot: Snapshot, texts: Mapping[str, str], words: Sequence[str
         source = snapshot.source
         S = S.restricted(vocabulary) if source is None else S.extend(vocabulary, source, warn=False)
     values = list(texts.values())
+    analyzed = analyze(values, analyzer)
     ((fields, positions),), _ = invert(
-        values, analyze(values, analyzer), analyzer, vocabulary,
-        n_fields=1, positions=True, frozen=True,
-    )  # fmt: skip
+        values, analyzed, analyzer, vocabulary, n_fields=1, positions=True, frozen=True
+    )
     documents = MemoryDocuments(values, ids=list(texts))
     segment = IndexedSegment(fields, documents, positions=positions)
     statistics = tuple(one.padded(len(vocabulary)) for one in snapshot.statistics)

@@ -72,13 +72,11 @@ class Http:
             self._place = parts.hostname or "", parts.port
         except (ValueError, AttributeError, TypeError) as error:
             raise InvalidInputError(
-                f"the address of the server is not a URL: {error}; write it as "
-                "http://host:9200/index."
+                f"the address is no URL: {error}; write it as http://host:9200/index."
             ) from None
         if parts.scheme not in ("http", "https") or not self._place[0]:
             raise InvalidInputError(
-                "the address of the server is no URL of HTTP; write it as http://host:9200/index, "
-                "or https://."
+                "the address of the server is no URL of HTTP; write it as http://host:9200/index."
             )
         host = parts.netloc.rpartition("@")[2]
         self.address, self.path = f"{parts.scheme}://{host}{parts.path}", parts.path
@@ -146,8 +144,7 @@ class Http:
         except TimeoutError as error:
             seconds = self._timeout if timeout is None else timeout
             raise self.error(
-                f"no reply within {seconds:g} seconds; raise the timeout, or see whether the "
-                "server is overloaded or lacks shards (_cluster/health)"
+                f"no reply within {seconds:g} seconds; raise the timeout, or see _cluster/health"
             ) from error
         except (OSError, HTTPException) as error:
             raise self.error(f"{_told(error)}; see whether it runs there") from error
@@ -243,7 +240,7 @@ def _close(connections: list[HTTPConnection]) -> None:
 
 
 def why_partial(reply: dict[str, Any]) -> str:
-    """Return why the reply to a search lacks hits of some shards; empty if it has those of all.
+    """Return why a reply to a search is partial; empty if it is complete.
 
     A shard of which no copy is available is neither successful nor counted as failed.
     """

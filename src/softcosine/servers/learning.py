@@ -63,9 +63,7 @@ def learn_from(
     documents = field.texts()
     sample = list(islice(documents, _SAMPLED))
     if not sample:
-        raise InvalidInputError(
-            f"no document of {field.address} has a text in the field {field.name}."
-        )
+        raise InvalidInputError(f"no document of {field.address} has the field {field.name}.")
     texts = [text for _, text in sample]
     found = analyze_in_language(texts, options.get("language", "auto"))
     analyzer = _nearest(field, texts, replace(found.analyzer, joints=False))

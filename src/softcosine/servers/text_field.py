@@ -42,7 +42,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class TermFacts:
-    """What a server knows of a term, as it explains a score.
+    """Statistics of a term on the server, read from an explained score.
 
     Attributes
     ----------
@@ -149,7 +149,7 @@ class TextField:
         return found
 
     def facts(self, token: str) -> TermFacts | None:
-        """Return what the server knows of a token; None if no document has it.
+        """Return the server's statistics of a token; None if no document contains it.
 
         Raises
         ------
@@ -170,14 +170,13 @@ class TextField:
             score = values["idf"] * values["tf"]
             k1 = values["k1"]
             ratio = explanation["value"] / score
-            return TermFacts(
-                token, int(values["n"]), int(values["N"]), values["avgdl"], k1, values["b"],
-                abs(ratio - k1 - 1.0) < abs(ratio - 1.0),
-            )  # fmt: skip
+            counts = int(values["n"]), int(values["N"])
+            has_factor = abs(ratio - k1 - 1.0) < abs(ratio - 1.0)
+            return TermFacts(token, *counts, values["avgdl"], k1, values["b"], has_factor)
         except KeyError as error:
             raise InvalidInputError(
                 f"the field {self.name} is not ranked by BM25 with lengths of documents, but by "
-                f"{explanation['description'][:200]}; softcosine's weights need BM25."
+                f"{explanation['description'][:200]}."
             ) from error
 
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -190,15 +189,12 @@ class TextField:
         ServerError
             If a shard fails, so that documents would be missing.
         """
-        body = {
-            "size": _READ_AT_ONCE, "query": {"exists": {"field": self.name}},
-            "_source": self._sources,
-        }  # fmt: skip
+        query = {"exists": {"field": self.name}}
+        body = {"size": _READ_AT_ONCE, "query": query, "_source": self._sources}
         for hit in self.http.scrolled(f"/{self.index}", body, kept=_KEPT):
             if "_source" not in hit:
                 raise InvalidInputError(
-                    f"{self.index} does not store its documents (_source is disabled); index "
-                    "their files by `softcosine index`."
+                    f"{self.index} does not store its documents (_source is disabled); index files."
                 )
             if text := _value(hit["_source"], self.name):
                 yield hit["_id"], text
@@ -209,12 +205,11 @@ class TextField:
         return [self.name, self.name.rpartition(".")[0]]
 
     def stored_texts(self, ids: Sequence[str], *, timeout: float | None = None) -> dict[str, str]:
-        """Return the texts of those documents that the server stores, by id."""
+        """Return the stored texts of documents, by id; documents without text are left out."""
         if not ids:
             return {}
-        body = {
-            "query": {"ids": {"values": list(ids)}}, "size": len(ids), "_source": self._sources,
-        }  # fmt: skip
+        query = {"ids": {"values": list(ids)}}
+        body = {"query": query, "size": len(ids), "_source": self._sources}
         # OpenSearch refuses (400) if it stores no documents; Elasticsearch returns hits without.
         path = f"/{self.index}/_search"
         reply = self.http.request("POST", path, body, accept=(400,), timeout=timeout)

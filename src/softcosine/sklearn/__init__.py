@@ -8,7 +8,7 @@
     Nearest neighbours: the graph, a classifier, and how neighbours vote.
 ``metric.py``
     Term weights and similarities learned from labels.
-``estimator.py``, ``similarity.py``
+``estimator.py``
     What the transformers share: the base classes, and the S that they use.
 
 See docs/scikit-learn.md.

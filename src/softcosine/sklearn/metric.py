@@ -14,9 +14,8 @@ from scipy.special import log_softmax, softmax
 from softcosine._validation import check_choice, check_number, check_whole
 from softcosine.errors import InvalidInputError
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
-from softcosine.sklearn.estimator import SoftEstimator, Vectors, row_blocks
+from softcosine.sklearn.estimator import SoftEstimator, Vectors, given_similarity, row_blocks
 from softcosine.sklearn.scikit import OneToOneFeatureMixin, TransformerMixin
-from softcosine.sklearn.similarity import given_similarity
 from softcosine.space.pair_pattern import PairPattern, own_products
 from softcosine.text.vocabulary import Vocabulary
 
@@ -120,9 +119,7 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, SoftEstimator):  # type
         sizes = np.bincount(numbers).astype(np.float64)
         check_choice("learn", self.learn, ("terms", "both"))
         if len(sizes) < 2:
-            raise InvalidInputError(
-                "y has one class only; at least two are needed to tell them apart."
-            )
+            raise InvalidInputError("y has one class only; at least two are needed.")
         shape = (len(sizes), len(numbers))
         members = csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))), shape)
         centroids = (members @ documents).toarray() / sizes[:, None]
@@ -178,11 +175,9 @@ class SoftMetric(OneToOneFeatureMixin, TransformerMixin, SoftEstimator):  # type
             return pull * distance - reached, pull * away - gradient
 
         self.objective_before_ = value(parameters.start)[0]
-        minimum = minimize(
-            loss, parameters.start, jac=True, method="L-BFGS-B",
-            bounds=Bounds(0.0, parameters.limits),
-            options={"maxiter": int(self.max_iterations), "gtol": self.tolerance, "ftol": 0.0},
-        )  # fmt: skip
+        options = {"maxiter": int(self.max_iterations), "gtol": self.tolerance, "ftol": 0.0}
+        limits = {"bounds": Bounds(0.0, parameters.limits), "options": options}
+        minimum = minimize(loss, parameters.start, jac=True, method="L-BFGS-B", **limits)
         self.n_iter_, self.converged_ = int(minimum.nit), minimum.status != 1
         return np.asarray(np.clip(minimum.x, 0.0, parameters.limits))  # bounds hold up to rounding
 
@@ -335,10 +330,8 @@ class CentroidCosines:
         per_between = of_cosines * roots
         falls = -0.5 * of_cosines * between * roots
         per_square = np.divide(falls, squares, out=np.zeros_like(falls), where=roots > 0)
-        per_document = np.divide(
-            falls.sum(axis=1), products.documents, out=np.zeros_like(products.documents),
-            where=products.documents > 0,
-        )  # fmt: skip
+        documents, per_document = products.documents, np.zeros_like(products.documents)
+        np.divide(falls.sum(axis=1), documents, out=per_document, where=documents > 0)
         rows = np.arange(len(self.labels))
         n, own = self.sizes[self.labels], (rows, self.labels)
         rest = np.maximum(n - 1.0, 1.0)

@@ -113,8 +113,7 @@ class SoftNeighborsTransformer(SoftTransformer):
         check_choice("mode", self.mode, GRAPH_MODES)
         if self._n_found > X.shape[0]:
             raise InvalidInputError(
-                f"{self._n_found} neighbours are needed, and n_samples = {X.shape[0]}; ask for at "
-                f"most n_neighbors={X.shape[0] - (self.mode == 'distance')}."
+                f"{self._n_found} neighbours are needed, and n_samples = {X.shape[0]}."
             )
         self.neighbors_ = SoftNeighbors(
             self.S_, weighting=self.weighting, n_neighbors=self._n_found, n_jobs=self.n_jobs

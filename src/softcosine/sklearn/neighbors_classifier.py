@@ -197,8 +197,8 @@ class SoftNeighborsClassifier(ClassifierMixin, SoftEstimator):  # type: ignore[m
             sizes = (int(self.n_neighbors),)
             if sizes[0] > self.n_candidates:
                 raise InvalidInputError(
-                    f"n_neighbors is {self.n_neighbors} and n_candidates {self.n_candidates}; "
-                    "no more can vote than are found, so raise n_candidates."
+                    f"n_neighbors is {self.n_neighbors} and n_candidates {self.n_candidates}; no "
+                    "more can vote than are found."
                 )
         return VotingGrid(
             sizes,

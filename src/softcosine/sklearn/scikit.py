@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from softcosine.errors import MissingDependencyError
+from softcosine.errors import needing
 
-try:
+with needing("scikit-learn (1.6 or later)", "sklearn", "softcosine.sklearn"):
     from sklearn import get_config
     from sklearn.base import (
         BaseEstimator,
@@ -21,7 +21,3 @@ try:
     from sklearn.utils.metaestimators import available_if
     from sklearn.utils.multiclass import check_classification_targets, type_of_target
     from sklearn.utils.validation import column_or_1d, validate_data
-except ImportError as error:  # older versions lack the last name
-    raise MissingDependencyError(
-        "scikit-learn (1.6 or later)", "sklearn", "softcosine.sklearn"
-    ) from error

@@ -35,7 +35,7 @@ CANDIDATES = 150
 
 @dataclass(frozen=True, slots=True)
 class Neighborhood:
-    """The nearest training documents of some documents, best first.
+    """The nearest training documents of each document, best first.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def best_voting(
 def voted(
     around: Neighborhood, found: Neighborhood, labels: _Numbers, n_classes: int, grid: VotingGrid
 ) -> tuple[_Floats, Voting, float]:
-    """Return the votes for some documents, with the voting that is best on the training documents.
+    """Return the votes for documents, by the voting that is best on the training documents.
 
     Parameters
     ----------

@@ -47,33 +47,3 @@ from softcosine.storage.manifest import (
     write_manifest,
 )
 from softcosine.storage.replacement import check_target, replacing
-
-__all__ = [
-    "FORMAT_VERSION",
-    "MANIFEST",
-    "NPZ_ERRORS",
-    "Folder",
-    "check_folder",
-    "check_target",
-    "checked_path",
-    "checksum",
-    "copy_folder",
-    "file_size",
-    "files_in",
-    "fill_folder",
-    "linked",
-    "naming_a_full_disk",
-    "naming_the_target",
-    "open_folder",
-    "open_regular",
-    "parsed_manifest",
-    "read_manifest",
-    "replacing",
-    "sha256",
-    "signed_manifest",
-    "sync",
-    "write_folder",
-    "write_manifest",
-    "write_text",
-    "written_beside",
-]

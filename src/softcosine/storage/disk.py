@@ -20,9 +20,9 @@ from softcosine.errors import CorruptIndexError, InvalidInputError
 # Errors of np.load for a damaged .npz archive. RuntimeError: encrypted, or compressed in a way that
 # zipfile does not support.
 NPZ_ERRORS = (
-    zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, ValueError, EOFError, OSError,
-    SyntaxError, tokenize.TokenError,
-)  # fmt: skip
+    *(zipfile.BadZipFile, zlib.error, KeyError, RuntimeError, ValueError, EOFError, OSError),
+    *(SyntaxError, tokenize.TokenError),
+)
 
 _JUNCTION = 0xA0000003  # reparse tag of a directory junction of Windows
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -108,10 +108,8 @@ def _is_link(facts: os.stat_result) -> bool:
 
 
 def _link(path: str | Path) -> CorruptIndexError:
-    return CorruptIndexError(
-        f"{path} is a link; inside an index links are not followed, since they lead to files "
-        "that are not its own. Replace the link by what it leads to, or remove it."
-    )
+    told = "Replace the link by what it leads to, or remove it."
+    return CorruptIndexError(f"{path} is a link; inside an index none is followed. {told}")
 
 
 def _not_regular(path: str | Path, needed: str) -> CorruptIndexError:
@@ -186,8 +184,5 @@ def naming_a_full_disk(target: str | Path) -> Iterator[None]:
         by_numpy = error.errno is None and "requested and" in str(error)  # "... 0 written"
         if not by_numpy and error.errno not in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
             raise
-        raise OSError(
-            errno.ENOSPC,
-            "could not be written, the disk is probably full; free space or choose another place",
-            str(target),
-        ) from error
+        told = "could not be written, the disk is probably full; free space or choose another place"
+        raise OSError(errno.ENOSPC, told, str(target)) from error

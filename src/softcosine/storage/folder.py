@@ -72,9 +72,7 @@ def copy_folder(
             progress(f"copying {target.name}", done, len(source.files))
             _copy(source.path / name, target / name, links)
             if verify and sha256(target / name) != facts["sha256"]:
-                raise CorruptIndexError(
-                    f"{source.path / name} has changed since it was written, so it is not copied."
-                )
+                raise CorruptIndexError(f"{source.path / name} has changed since it was written.")
         _copy(source.path / MANIFEST, target / MANIFEST, links)
     except BaseException:
         shutil.rmtree(target, ignore_errors=True)
@@ -206,6 +204,7 @@ _MANY = 64
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 200
 _SHARED_BYTES = 1 << 20  # minimum size for sharing a file by a hard link
+_REBUILD = "rebuild the index, or restore it from a copy."
 _ARRAYS = ".npys"  # files of arrays, each as np.save writes it
 
 
@@ -258,9 +257,8 @@ class Folder:
         try:
             return read_arrays(self.path / file, starts, mapped=facts["bytes"] >= self.mapped_bytes)
         except (ValueError, TypeError, OverflowError, MemoryError, OSError) as error:
-            raise CorruptIndexError(
-                f"{self.path / file} cannot be read as arrays: {error}"
-            ) from error
+            told = f"{self.path / file} cannot be read as arrays: {error}"
+            raise CorruptIndexError(told) from error
 
     def file(self, name: str) -> Path:
         """Path of a file in the manifest."""
@@ -277,8 +275,7 @@ class Folder:
                 raise CorruptIndexError(f"{self.path / name} cannot be read: {error}") from error
             if found != facts["sha256"]:
                 raise CorruptIndexError(
-                    f"{self.path / name} has changed since it was written; rebuild the index or "
-                    "restore the file from a copy."
+                    f"{self.path / name} has changed since it was written; {_REBUILD}"
                 )
 
 
@@ -346,10 +343,7 @@ def fill_folder(
     """
     for name in (*arrays, *(files or {})):
         if _folders_of(name) is None:
-            raise InvalidInputError(
-                f"{name!r} cannot be the name of a file of this {kind}; names are letters, digits, "
-                "'_', '-', '.' and '/' (a folder), and no part begins with '.' or '-'."
-            )
+            raise InvalidInputError(f"{name!r} cannot be the name of a file of this {kind}.")
     facts = {}
     for name, group in _grouped(arrays).items():
         file = folder / name
@@ -415,8 +409,7 @@ def open_folder(path: str | Path, kind: str, *, n_folders: int = 1) -> Folder:
             raise CorruptIndexError(f"{folder / name} is missing.") from None
         if size != facts["bytes"]:
             raise CorruptIndexError(
-                f"{folder / name} has {size} bytes; {facts['bytes']} were written. The file was "
-                "cut short or altered: rebuild the index or restore the file from a copy."
+                f"{folder / name} has {size} bytes; {facts['bytes']} were written; {_REBUILD}"
             )
     least = _MAPPED_BYTES if n_folders <= _MANY else _MAPPED_BYTES_OF_MANY
     return Folder(folder, manifest["settings"], files, manifest["checksum"], kind, least)
@@ -448,15 +441,11 @@ def files_in(manifest: Mapping[str, Any], file: object) -> dict[str, dict[str, A
         and all(type(start) is int and start >= 0 for start in arrays.values())
         for facts in files.values()
     ):
-        raise CorruptIndexError(
-            f"{file} does not give every file's size and checksum; rebuild the index or restore "
-            "the file from a copy."
-        )
+        raise CorruptIndexError(f"{file} does not give every file's size and checksum.")
     for name in files:
         if _folders_of(name) is None:
             raise CorruptIndexError(
-                f"{file} names a file {name!r}, which is no name of a file inside the folder; "
-                "rebuild the index."
+                f"{file} names {name!r}, which is no name of a file inside the folder."
             )
     return files
 

@@ -38,10 +38,7 @@ def cache_folder() -> Path:
     try:
         return _folder("XDG_CACHE_HOME", ".cache", "Caches", "softcosine/Cache")
     except RuntimeError:
-        raise FileNotFoundError(
-            "this user has no home folder for files from object storage; set SOFTCOSINE_CACHE to "
-            "a folder that may be written."
-        ) from None
+        raise FileNotFoundError("this user has no home folder; set SOFTCOSINE_CACHE.") from None
 
 
 def _folder(variable: str, linux: str, mac: str, windows: str) -> Path:

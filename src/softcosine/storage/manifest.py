@@ -12,10 +12,7 @@ from softcosine.errors import CorruptIndexError, IndexFormatError, InvalidInputE
 from softcosine.storage.disk import open_regular
 
 _ANEW = "Build it anew with this one"
-_SHARDS = (
-    " Open it with ShardedIndex.open, or open a single shard, such as {}/shard-0000; its documents "
-    "have the same scores as in the whole index."
-)
+_SHARDS = " Open it with ShardedIndex.open, or open a single shard, such as {}/shard-0000."
 FORMAT_VERSION = 2  # version of kinds that name no other
 MANIFEST = "manifest.json"
 
@@ -26,10 +23,8 @@ def signed_manifest(kind: str, version: int, content: Mapping[str, Any]) -> dict
     try:
         manifest["checksum"] = checksum(manifest)
     except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"the settings of this {kind} cannot be written as JSON: {error}; settings are "
-            "strings, numbers, lists and dictionaries."
-        ) from error
+        told = f"settings of this {kind} cannot be written as JSON: {error}."
+        raise InvalidInputError(told) from error
     return manifest
 
 

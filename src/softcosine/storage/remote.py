@@ -30,9 +30,9 @@ _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.+)")  # a Path has one slash l
 _BLOCK = 8 << 20  # bytes of a request; a cut connection costs one block, which is read again
 _TIMEOUT = 60.0  # seconds for a block
 _FINAL = (
-    FileNotFoundError, NotADirectoryError, PermissionError, InvalidInputError,
-    MissingDependencyError,
-)  # fmt: skip
+    *(FileNotFoundError, NotADirectoryError, PermissionError),
+    *(InvalidInputError, MissingDependencyError),
+)
 _LONGEST_MANIFEST = 64 << 20
 # What reads a protocol, and the extra that installs it.
 _PACKAGES = {"s3": ("s3fs", "s3"), "s3a": ("s3fs", "s3"), "gs": ("gcsfs", "gcs")}
@@ -109,16 +109,13 @@ class RemoteFolder:
                 end = min(start + _BLOCK, size)
                 block = self._tried(name, partial(self._range, name, start, end))
                 if len(block) != end - start:
-                    raise CorruptIndexError(
-                        f"{self.url}/{name} ends at byte {start + len(block):,}, and {size:,} were "
-                        "written; delete the index there, and copy it anew."
-                    )
+                    told = f"ends at byte {start + len(block):,}, and {size:,} were written"
+                    raise CorruptIndexError(f"{self.url}/{name} {told}; copy the index anew.")
                 stream.write(block)
                 digest.update(block)
         if digest.hexdigest() != facts["sha256"]:
             raise CorruptIndexError(
-                f"{self.url}/{name} has another checksum than its manifest states; copy the index "
-                "there again."
+                f"{self.url}/{name} has another checksum than its manifest states; copy it again."
             )
         sync(target)
 
@@ -198,8 +195,7 @@ class RemoteFolder:
             raise InvalidInputError(f"{self.url} cannot be opened by fsspec: {error}") from error
         except ValueError as error:  # an unknown protocol
             raise InvalidInputError(
-                f"{self.url} cannot be opened by fsspec: {error}; give a URL such as "
-                "s3://bucket/folder, or the path of a folder."
+                f"{self.url} cannot be opened by fsspec: {error}; give such as s3://bucket/folder."
             ) from error
         return system, str(path)
 
@@ -207,15 +203,10 @@ class RemoteFolder:
         try:
             return with_retries(action, lambda error: not isinstance(error, _FINAL))
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise FileNotFoundError(
-                errno.ENOENT, "there is no such object", f"{self.url}/{name}"
-            ) from error
+            raise FileNotFoundError(errno.ENOENT, "no such object", f"{self.url}/{name}") from error
         except PermissionError as error:
-            raise PermissionError(
-                errno.EACCES,
-                "the storage refuses access with the credentials of this process",
-                f"{self.url}/{name}",
-            ) from error
+            told = "the storage refuses access with the credentials of this process"
+            raise PermissionError(errno.EACCES, told, f"{self.url}/{name}") from error
         except (InvalidInputError, MissingDependencyError):
             raise
         except Exception as error:  # each file system has its own

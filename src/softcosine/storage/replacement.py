@@ -62,10 +62,8 @@ def _check_free(target: Path, kind: str, overwrite: bool) -> None:
     if not target.exists() and not target.is_symlink():
         return
     if not is_stored(target, kind):
-        raise AlreadyExistsError(
-            f"{target} exists and is no softcosine {named(kind)}, so it is not overwritten; "
-            "choose another name."
-        )
+        told = f"{target} exists and is no softcosine {named(kind)}, so it is not overwritten"
+        raise AlreadyExistsError(f"{told}; choose another name.")
     if not overwrite:
         raise AlreadyExistsError(
             f"{target} exists already; choose another name, or pass overwrite=True."
@@ -153,10 +151,7 @@ def _rename_over(work: Path, target: Path, overwrite: bool) -> None:
         if overwrite and target.is_dir():
             _rename_over(work, target, overwrite)
             return
-        raise AlreadyExistsError(
-            f"{target} was written by another process meanwhile; choose another name, or write "
-            "again."
-        ) from error
+        raise AlreadyExistsError(f"{target} was written by another process meanwhile.") from error
     sync(target.parent)
 
 
@@ -171,7 +166,5 @@ def _exchange(left: Path, right: Path) -> bool:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
         return False  # a C library without it
-    swap.argtypes = (
-        ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint
-    )  # fmt: skip
+    swap.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
     return bool(swap(here, os.fsencode(left), here, os.fsencode(right), exchange) == 0)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softcosine._validation import check_type, check_whole
 from softcosine.evaluate.plots.drawing import Picture, columns, label
-from softcosine.index.rankings import TITLES
+from softcosine.index.requests import TITLES
 from softcosine.index.search.explanation import COLORS, Explanation
 from softcosine.index.spaces.part import SUMS, Part
 

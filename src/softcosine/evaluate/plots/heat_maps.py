@@ -14,7 +14,7 @@ from softcosine.errors import InvalidInputError, UnknownTermError
 from softcosine.evaluate.plots.drawing import MOST_ROWS, Picture, columns, label
 from softcosine.index.directory.snapshot import Snapshot
 from softcosine.index.query.query_vectors import OutsideWord
-from softcosine.index.rankings import TITLES
+from softcosine.index.requests import TITLES
 from softcosine.index.search.execution import compared
 from softcosine.index.search.results import Hits
 from softcosine.index.search.searchable import Searchable

@@ -124,7 +124,7 @@ def _directions(points: NDArray[np.float64], n: int) -> NDArray[np.float64]:
 
 
 def _without(points: NDArray[np.float64], common: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points without some directions, one by one, so that no bit depends on other texts."""
+    """Remove directions from each point separately, so that no bit depends on other texts."""
     for direction in common:
         points = points - (points * direction).sum(axis=1)[:, None] * direction
     found: NDArray[np.float64] = unit_rows(points)

@@ -65,11 +65,11 @@ class SentenceModel:
 
     @property
     def prompts(self) -> Prompts:
-        """What the model wants before a text; loads the model."""
+        """Prompts of the model for queries and documents; loads the model."""
         return Prompts.of_model(self._model)
 
     def knows_words(self, text: str) -> bool:
-        """Whether the model may know the words of a text (see `OnnxEncoder`); loads the model."""
+        """Whether the model may know the words of a text (see `OnnxEncoder`); loads it."""
         knows = getattr(self._model, "knows_words", None)
         return knows is not None and bool(knows(text))
 

@@ -110,7 +110,7 @@ class Movable:
         return costs
 
     def from_query(self, query: Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the cost of moving the query to the nearest words of some documents.
+        """Return the cost of moving the query to the nearest words of each document.
 
         All documents must have points. Linear in their lengths times that of the query.
         """
@@ -122,7 +122,7 @@ class Movable:
         return costs
 
     def relaxed(self, query: Query, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the larger of both relaxed costs for some documents with points."""
+        """Return the larger of both relaxed costs for each document that has points."""
         return np.maximum(self.to_query(query)[documents], self.from_query(query, documents))
 
     def relaxed_nearest(
@@ -224,7 +224,7 @@ class TransportTexts:
         return self._movable(VectorTexts.of(counts, self.corpus.vocabulary, self.source))
 
     def movable(self, texts: Sequence[str]) -> Movable:
-        """Return other texts."""
+        """Return texts outside the collection."""
         return self._movable(VectorTexts.analyzed(texts, self.corpus, self.source))
 
     def _movable(self, texts: VectorTexts) -> Movable:

@@ -35,7 +35,7 @@ class Searched:
     complete: bool
 
     def chosen(self, measured: Measured, rows: NDArray[np.int64], rule: str) -> Settings:
-        """Return the settings that a rule chooses by the values of some queries."""
+        """Return the settings that a rule chooses by the values of the given queries."""
         return RULES[rule](self.tried, measured, rows)
 
 

@@ -136,7 +136,7 @@ class Settings:
         return self.changed(language=analyze_in_language(texts, rules=self.rules).language)
 
     def meaning_by(self, encoder: object) -> float | None:
-        """Return the weight of meaning with an encoder; that of another kind has its default."""
+        """Return the weight of meaning with an encoder; the default if it is of another kind."""
         return self.meaning if (encoder == STATIC) == (self.encoder == STATIC) else None
 
     def options(self, encoder: object) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _shortened(lists: Neighbors, limit: int) -> Neighbors:
 
 
 def _taken(lists: Neighbors, rows: NDArray[np.int64], limit: int) -> Neighbors:
-    """Return the first `limit` neighbours of some lists."""
+    """Return the first `limit` neighbours of each list."""
     starts = lists.indptr[rows]
     lengths = np.minimum(lists.indptr[rows + 1] - starts, limit)
     indptr = running_sum(lengths)

@@ -89,7 +89,7 @@ def back_up(
 
 
 def check_apart(source: Path, target: Path) -> None:
-    """Raise InvalidInputError if a copy is the index itself, or one lies inside the other."""
+    """Raise InvalidInputError if the copy is the index itself, inside it, or around it."""
     source, target = source.resolve(), target.resolve()
     if source == target or source in target.parents or target in source.parents:
         raise InvalidInputError(
@@ -212,7 +212,7 @@ class Uploader:
         return Backup(self.remote.url, parts.commit.checksum, parts.n_docs, n_bytes)
 
     def last(self, *, replaced: bool = False) -> dict[str, Any] | None:
-        """Return the manifest of the commit at the URL; None if there is none.
+        """Return the manifest of the commit at the URL; None without a commit.
 
         Parameters
         ----------

@@ -105,7 +105,7 @@ def _check_names(generation: Commit, settings: IndexSettings) -> None:
     if listed != kinds:
         wrong = sorted(str(name) for name, _ in listed.items() ^ kinds.items())
         raise CorruptIndexError(
-            f"the manifest of {generation.path} does not list the parts that it speaks of, such as "
+            f"the manifest of {generation.path} does not list the parts that it uses, such as "
             f"{wrong[0]}; rebuild the index."
         )
 
@@ -134,9 +134,9 @@ def _check_space(folder: Folder) -> None:
     whole = diagonal.shape[0] == len(S) and bool((diagonal == 1).all())
     _require(whole, "the diagonal of S is not 1")
     matrix = S.to_scipy()
-    _require(S.symmetric == is_symmetric(matrix), "S is symmetric and says otherwise, or not so")
+    _require(S.symmetric == is_symmetric(matrix), "the entry symmetric of S is wrong")
     positive = bool((data >= 0).all())
-    _require(S.non_negative == positive, "S has negative entries and says otherwise, or not so")
+    _require(S.non_negative == positive, "the entry non_negative of S is wrong")
 
 
 def _check_segment(

@@ -26,6 +26,7 @@ from typing import Any, Self
 
 from softcosine._file_lock import FileLock
 from softcosine._threads import for_each_chunk, using_threads
+from softcosine._validation import size_in
 from softcosine.errors import CorruptIndexError, InvalidInputError
 from softcosine.index.directory.commit import PART_NAME, PARTS, current_manifest, part_facts
 from softcosine.storage import (
@@ -43,7 +44,6 @@ from softcosine.storage.remote import RemoteFolder
 
 _VARIABLE = "SOFTCOSINE_CACHE_SIZE"
 _DEFAULT = 50 << 30  # bytes
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _PAUSE = 0.02  # seconds between two attempts to fetch what another process fetches
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
 _ABSENT = 2.0  # seconds after which a commit that is locked but not fetched counts as deleted
@@ -68,14 +68,11 @@ class CommitCache:
     def of_user(cls) -> Self:
         """Return the cache that the environment names; see `cache_folder`."""
         given = os.environ.get(_VARIABLE, "").strip()
-        found = _SIZE.fullmatch(given)
-        if given and found is None:
+        limit = size_in(given) if given else _DEFAULT
+        if limit is None:
             raise InvalidInputError(
                 f"{_VARIABLE} is {given!r}; give a size in bytes, or such as 500M or 20G."
             )
-        limit = _DEFAULT
-        if found is not None:
-            limit = int(float(found[1]) * 1024 ** " KMGT".index(found[2].upper() or " "))
         return cls(cache_folder() / "commits", limit)
 
     def opened(self, remote: RemoteFolder, manifest: dict[str, Any]) -> tuple[Path, FileLock]:

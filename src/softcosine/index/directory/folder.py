@@ -101,7 +101,7 @@ class FolderDirectory:
 
     @property
     def path(self) -> Path:
-        """The folder; for an index at a URL, that of its local copy."""
+        """The folder, or the local copy of an index at a URL."""
         return self.store.path if self.store.keeps_paths else self.generation.path
 
     @property
@@ -170,7 +170,7 @@ class FolderWriter(StoreWriter):
         return write_part(self, kind, *values)
 
     def write_and_open(self, kind: str, value: Any, n_docs: int) -> tuple[str, Any]:
-        """Write a part of a segment with so many documents, and open it."""
+        """Write a part of a segment of `n_docs` documents, and open it."""
         name = self.write_part(kind, value, n_docs)
         read = {"updates": read_updates, "coordinates": read_coordinates}[kind]
         return name, read(self.part(name), n_docs)

@@ -196,8 +196,7 @@ class IndexSettings:
             raise CorruptIndexError("the manifest lists no field; rebuild the index.")
         if read.frozen and not read.has_epoch:
             raise CorruptIndexError(
-                "the manifest says that the index is frozen, but names nothing that could be; "
-                "rebuild the index."
+                "the manifest is of a frozen index without S or statistics; rebuild the index."
             )
         return read
 
@@ -227,8 +226,7 @@ def given_in(settings: Mapping[str, Any], name: str, kind: type[_T]) -> _T:
     value = settings.get(name) if isinstance(settings, Mapping) else None
     if type(value) is not kind:
         raise CorruptIndexError(
-            f"a manifest says {name}: {value!r:.80}, but that is of type {kind.__name__}; rebuild "
-            "the index."
+            f"{name} is {value!r:.80} in a manifest, not a {kind.__name__}; rebuild the index."
         )
     return value
 
@@ -238,7 +236,6 @@ def count_in(settings: Mapping[str, Any], name: str, most: int = _COUNTED) -> in
     value = given_in(settings, name, int)
     if not 0 <= value <= most:
         raise CorruptIndexError(
-            f"a manifest says {name}: {value!r:.80}, but that is from 0 to {most}; rebuild the "
-            "index."
+            f"{name} is {value!r:.80} in a manifest, not from 0 to {most}; rebuild the index."
         )
     return value

@@ -89,7 +89,7 @@ class IndexedSegment:
         return self.names.part
 
     def named(self, **names: Any) -> Self:
-        """Return the segment with other names of parts."""
+        """Return the segment with some parts renamed."""
         return replace(self, names=replace(self.names, **names))
 
     def without(self, numbers: Iterable[int]) -> Self:
@@ -299,7 +299,7 @@ class Snapshot:
         return {} if self.source is None else own_synonyms(self.source, TermKeys(self.analyzer))
 
     def once(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """Return what a function returns, called once for a key, such as a searcher."""
+        """Return the cached result of a function for a key, such as a searcher."""
         if key not in self._made:
             with self._lock:  # so that concurrent first searches compute the norms once
                 if key not in self._made:
@@ -554,7 +554,7 @@ class SegmentedDocuments:
             yield from segment.of_live(segment.documents.all_ids())
 
     def numbers_of(self, ids: Sequence[str]) -> dict[str, int]:
-        """Return the numbers of those ids that documents have."""
+        """Return the numbers of the documents with the given ids; unknown ids are left out."""
         found = {}
         for first, segment in zip(self.firsts, self._segments, strict=True):
             for id, local in segment.documents.numbers(ids).items():

@@ -142,7 +142,7 @@ class Store:
         return str(self._manifest()["checksum"])
 
     def manifest(self, checksum: str | None = None) -> dict[str, Any]:
-        """Return the manifest of the last commit, or of one, also before a shard's is renamed.
+        """Return the manifest of a commit, by default the last one.
 
         Raises
         ------

@@ -303,7 +303,7 @@ class StoreWriter:
                 self._lock.release()
 
     def _visible(self) -> dict[str, Any] | None:
-        """Return the manifest that readers see: empty if there is none, None if unreadable."""
+        """Return the manifest that readers see; empty without one, None if it is unreadable."""
         try:
             return current_manifest(self.base.path)
         except OSError:

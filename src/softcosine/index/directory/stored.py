@@ -93,7 +93,7 @@ def read_segment(folder: Folder) -> IndexedSegment:
         fields.append(Segment.from_arrays(arrays[-1], n_terms))  # raises if there are no arrays
     if not fields or any(segment.n_docs != n_docs for segment in fields):
         raise CorruptIndexError(
-            f"{folder.path} speaks of {n_docs} documents, but its postings of "
+            f"{folder.path} has {n_docs} documents, but its postings have "
             f"{[segment.n_docs for segment in fields]}; rebuild the index."
         )
     positions = None
@@ -168,8 +168,8 @@ def read_statistics(folder: Folder, n_terms: int, n_fields: int) -> tuple[FieldS
         check_numbers("document_frequencies", frequencies, n_docs + 1)
         if frequencies.shape[0] > n_terms:
             raise CorruptIndexError(
-                f"{folder.path} speaks of {frequencies.shape[0]} terms, but S of {n_terms}; "
-                "rebuild the index."
+                f"{folder.path} has {frequencies.shape[0]} terms, but S has {n_terms}; rebuild "
+                "the index."
             )
         read.append(FieldStatistics(n_docs, frequencies, length).padded(n_terms))
     if len(read) != n_fields:
@@ -224,9 +224,7 @@ def _check_n_docs(folder: Folder, n_docs: int) -> None:
     """Raise CorruptIndexError if a part is of a segment with another number of documents."""
     own = count_in(folder.settings, "n_docs", MAX_DOCS)
     if own != n_docs:
-        raise CorruptIndexError(
-            f"it speaks of {own} documents, not of {n_docs}; rebuild the index."
-        )
+        raise CorruptIndexError(f"it has {own} documents, not {n_docs}; rebuild the index.")
 
 
 def read_coordinates(folder: Folder, n_docs: int) -> Coordinates:

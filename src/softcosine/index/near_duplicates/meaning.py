@@ -144,7 +144,7 @@ class DocumentsByMeaning:
                 bars.documents[places] = np.maximum(bars.documents[places], least)
 
     def pair_scores(self, first: int, others: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return the cosines of a document with others, by place, as `SoftIndex.similar` does."""
+        """Return the cosines of a document with others, by place, equal to `SoftIndex.similar`."""
         cosines = np.empty(len(others))
         vectors = self._coordinates.vectors
         exact_cosines(unit_vector(vectors[first]), vectors, others.astype(np.int64), cosines)

@@ -397,7 +397,7 @@ class PanelSpace:
 
 
 def _active(part: RankedSegment, others: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Return the live documents of a segment that can be similar to any document, and others."""
+    """Split the live documents of a segment into those that can be similar to any, and the rest."""
     active = (part.ranking.factors > 0) & (np.diff(part.segment.pointers) > 0)
     if others is not None:
         active |= others

@@ -64,7 +64,7 @@ def all_of(inside: Iterable[Mask | None], outside: Iterable[Mask] = ()) -> Mask 
 
 @dataclass(frozen=True, slots=True)
 class _Constraint:
-    """Words that documents must contain, or not all of: anywhere, or one after the other.
+    """Words that documents must, or must not, contain together: anywhere or as a phrase.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class _Constraint:
     excluded: bool
 
     def holding(self, segment: IndexedSegment, analyzer: Analyzer, within: Mask | None) -> Mask:
-        """Return the documents that contain the words; if in a row, some of those `within`."""
+        """Return a mask of the documents with the words; phrases are searched `within` a mask."""
         found = np.zeros(segment.fields[0].n_docs, np.bool_)
         for words, numbers in self.variants:
             mask = holding_all(segment.fields, sorted(set(numbers) - {LEFT_OUT}))

@@ -203,7 +203,10 @@ class _Condition:
 
 @dataclass(frozen=True, slots=True)
 class _Joint:
-    """All or any of some filters, or not one; all of none is every document, any of none no one."""
+    """Conjunction, disjunction or negation of filters.
+
+    An empty conjunction matches every document, an empty disjunction none.
+    """
 
     name: str
     parts: tuple[_Node, ...]

@@ -1,4 +1,4 @@
-"""The words of a query with other joints: the same characters, written apart, joined or in one.
+"""Spellings of a query's words with other joints: apart, hyphenated or as one word.
 
 ``60 W`` is also ``60W``, ``KX9916`` is ``KX 9916``, ``e-mail`` is ``email``. The index has what
 joints make of words (`softcosine.text.words`), so a query needs only such terms of the index.
@@ -42,7 +42,7 @@ def units_of(
     listed: Container[str] = (),
     phrase: bool = False,
 ) -> list[list[tuple[str, ...]]]:
-    """Return the words of a text in runs that could have other joints.
+    """Return the runs of words of a text that could be joined otherwise.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def units_of(
 
 
 def variants_of(units: Sequence[Sequence[tuple[str, ...]]]) -> Iterator[list[str]]:
-    """Yield the ways to write a text, that of the text first; not all if they are many."""
+    """Yield spellings of a text, its own first, up to a limit."""
     for chosen in islice(product(*units), _MOST_VARIANTS):
         yield list(chain.from_iterable(chosen))
 
@@ -112,7 +112,7 @@ def _could_join(text: str, left: Span, right: Span) -> bool:
 
 
 def _variants(words: tuple[str, ...], *, phrase: bool) -> Iterator[tuple[str, ...]]:
-    """Yield words, then other ways to join their letters and numbers; numbers alone stay apart."""
+    """Yield words, then other joints of their letters and numbers; two numbers stay apart."""
     whole, variants = "".join(words), [words]
     atoms = [atom for word in words for atom in _ATOM.findall(word)]
     if 1 < len(atoms) <= MOST_PARTS and "".join(atoms) == whole:

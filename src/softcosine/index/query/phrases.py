@@ -61,7 +61,7 @@ def phrase_words(phrase: str | Sequence[str], analyzer: Analyzer) -> list[str | 
 
 
 def holds_phrase(words: Running, phrase: Running) -> bool:
-    """Whether a document's running words contain those of a phrase in a row.
+    """Whether a document contains the words of a phrase, one after the other.
 
     The reference implementation of `Positions.mask`.
     """

@@ -72,7 +72,7 @@ class OutsideWord(OutsideRow):
 
 
 class QueryWord(NamedTuple):  # made for each word of each query: a tuple costs least
-    """A word of a query, or several that your lists have as one, or that could have other joints.
+    """A word of a query, or several words that form one entry of a list or one spelling.
 
     Attributes
     ----------

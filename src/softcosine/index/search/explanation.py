@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine.index.rankings import TITLES
+from softcosine.index.requests import TITLES
 from softcosine.index.search.notebook import bars, escaped, html_table
 from softcosine.index.spaces.part import OTHERS, QUESTION, SUMS, TEXT, Part
 from softcosine.space.chance import above_chance

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from softcosine.index.query.suggestions import Suggestion
-from softcosine.index.rankings import TITLES
+from softcosine.index.requests import TITLES
 from softcosine.index.search.facets import Facets
 from softcosine.index.search.highlights import Snippet
 from softcosine.index.search.notebook import escaped, html_table

@@ -49,7 +49,7 @@ class Coordinates:
         return type(self).of(self.vectors[start:stop])
 
     def replaced(self, documents: NDArray[np.intp], other: Self) -> Self:
-        """Return the coordinates with those of some documents replaced."""
+        """Return the coordinates with the rows of some documents replaced."""
         vectors = self.vectors.copy()
         vectors[documents] = other.vectors
         return type(self).of(vectors)
@@ -61,7 +61,7 @@ class Coordinates:
         chosen: Sequence[NDArray[np.int64]],
         dimensions: int,
     ) -> Self:
-        """Return those of chosen documents of several segments, None for segments without."""
+        """Return coordinates of chosen documents, by segment; None for a segment without any."""
         vectors = [
             np.zeros((rows.shape[0], dimensions), np.int8) if own is None else own.vectors[rows]
             for own, rows in zip(coordinates, chosen, strict=True)
@@ -98,7 +98,7 @@ class Coordinates:
         return cls.of(np.where(guessed[:, np.newaxis], np.int8(0), vectors))
 
     def check(self) -> None:
-        """Read all numbers; CorruptIndexError if they contradict each other."""
+        """Check all values; CorruptIndexError if they contradict each other."""
         right = Coordinates.of(self.vectors)
         if not np.array_equal(self.inverse_lengths, right.inverse_lengths):
             raise CorruptIndexError(

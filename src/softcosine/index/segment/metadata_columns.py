@@ -163,11 +163,11 @@ class MetadataColumn:
         return table[self._codes]
 
     def codes(self, documents: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return the codes of the values of some documents."""
+        """Return the value codes of documents."""
         return self._codes[documents]
 
     def keys(self, codes: NDArray[np.int32]) -> list[Hashable]:
-        """Return the keys of some codes; see `key_of`."""
+        """Return the keys of codes; see `key_of`."""
         first_string = 1 + len(self._numbers)
         first_other = first_string + len(self._strings)
         others = list(self._others)  # in the order of their codes
@@ -303,7 +303,7 @@ class MetadataColumns:
         return found
 
     def columns(self, paths: Collection[Path]) -> dict[Path, MetadataColumn]:
-        """Return the columns of some keys; uncached ones are read several in one pass."""
+        """Return the columns of keys; columns that are not cached are read in one pass."""
         kept = {path: self._columns.get(path) for path in paths}
         if None in kept.values():
             with self._reading:  # so that threads do not read the same columns twice

@@ -84,7 +84,7 @@ class MetadataUpdates:
         return self.of([*self._numbers.tolist(), *self._recent])
 
     def of(self, numbers: Iterable[int]) -> dict[int, str | None]:
-        """Return the updates of some documents."""
+        """Return the updates of the given documents."""
         if not self:
             return {}
         wanted = np.array(list(numbers), np.int64)

@@ -82,7 +82,7 @@ class FieldStatistics:
         *,
         live: Sequence[NDArray[np.bool_] | None] | None = None,
     ) -> Self:
-        """Return the statistics of the documents of some segments.
+        """Return the statistics of the documents of several segments.
 
         Parameters
         ----------

@@ -82,7 +82,7 @@ class _Database:
         )
 
     def among(self, columns: str, key: str, values: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows in which a column has one of some values."""
+        """Yield the rows in which a column has one of the values."""
         for first in range(0, len(values), _ASKED_AT_ONCE):
             some = values[first : first + _ASKED_AT_ONCE]
             places = ", ".join("?" * len(some))
@@ -136,7 +136,7 @@ class StoredDocuments(Documents):
         )  # fmt: skip
 
     def linked(self, path: Path) -> bool:
-        """Link the file to that of these documents, in a part beside theirs; False if it cannot."""
+        """Hard-link the file of these documents into another part; return False if impossible."""
         beside = path.parents[1] == self._path.parents[1]
         return beside and not self.updates and linked(self._path, path)
 

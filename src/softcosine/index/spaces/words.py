@@ -551,23 +551,23 @@ class PreparedLinear(PreparedWords):
             workspace = space.take()
             expansions = space.expander.expand(workspace, [self.vector])
             space.idle.append(workspace)
-        self._expansions = expansions
+        self.expansions = expansions
 
     @cached_property
     def bound(self) -> Bound:
         """Of the approximate scores."""
-        ((largest, smallest, *_),), (factor,) = self._expansions.facts, self._expansions.factors
+        ((largest, smallest, *_),), (factor,) = self.expansions.facts, self.expansions.factors
         space, unit = self.space, largest * factor
-        if not self._expansions.reaching[0]:
+        if not self.expansions.reaching[0]:
             return Bound()
-        if not self._expansions.holding(space.least, space.most)[0] or unit == 0.0:
+        if not self.expansions.holding(space.least, space.most)[0] or unit == 0.0:
             return UNDECIDED
-        n_summands = min(len(self._expansions.terms), space.table.longest)
+        n_summands = min(len(self.expansions.terms), space.table.longest)
         return Bound(unit, float(smallest / largest * space.least), n_summands, space.table.half)
 
     def add(self, run: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
         """Add weight times the approximate scores of a run of segments to an array."""
-        table, expanded = self.space.table, self._expansions
+        table, expanded = self.space.table, self.expansions
         _, addresses = table.factors(None)
         workspace = self.space.take()
         add_scores(
@@ -579,34 +579,34 @@ class PreparedLinear(PreparedWords):
     def best(self, limits: Limits) -> Top:
         """Return the k best documents; one kernel adds, scales and selects."""
         workspace = self.space.take()
-        (top,) = self.space.best_of(workspace, self._expansions, limits)
+        (top,) = self.space.best_of(workspace, self.expansions, limits)
         self.space.idle.append(workspace)
         return top
 
     def exact(self, documents: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order."""
         workspace = self.space.take()
-        scores = self.space.exact(workspace, self._expansions, 0, documents)
+        scores = self.space.exact(workspace, self.expansions, 0, documents)
         self.space.idle.append(workspace)
         return scores
 
     @property
     def expanded(self) -> Expanded:
         """The expansion of the query, by ascending term."""
-        whole = self._expansions
+        whole = self.expansions
         order = np.argsort(whole.terms)
         return Expanded(whole.terms[order], whole.weights[order], float(whole.factors[0]))
 
     def heaviest(self, n: int, impacts: Impacts | None = None) -> PreparedLinear:
         """Return the query by its own and its heaviest terms alone."""
         heavy = self.heavy(self.expanded, n, self._impacts(impacts))
-        kept = np.isin(self._expansions.terms, heavy)
-        return PreparedLinear(self.space, self.query, self._expansions.kept([kept]))
+        kept = np.isin(self.expansions.terms, heavy)
+        return PreparedLinear(self.space, self.query, self.expansions.kept([kept]))
 
     def weights_in(self, document: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return the weight of each word in a document, of each word outside, and their factor."""
         part, local = self.space.part_of(document)
-        factor = float(self._expansions.factors[0]) * float(part.ranking.factors[local])
+        factor = float(self.expansions.factors[0]) * float(part.ranking.factors[local])
         return self.vector.weights, self.vector.extra_weights, factor
 
 
