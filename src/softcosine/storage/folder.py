@@ -355,18 +355,15 @@ def fill_folder(
             file.unlink(missing_ok=True)
         with file.open("wb") as stream:
             facts[name] = write_arrays(stream, group)
-        sync(file)
     for name, write in (files or {}).items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         write(file)
-        sync(file)
         facts[name] = {"bytes": file.stat().st_size, "sha256": sha256(file)}
     content = {"settings": dict(settings), "files": facts}
     write_manifest(signed_manifest(kind, FORMAT_VERSION, content), folder / MANIFEST)
-    sync(folder / MANIFEST)
-    for inner in (*(path for path in folder.rglob("*") if path.is_dir()), folder):
-        sync(inner)
+    for path in (*folder.rglob("*"), folder):  # at the end, so that the disk works on all at once
+        sync(path)
 
 
 def open_folder(path: str | Path, kind: str, *, n_folders: int = 1) -> Folder:

@@ -200,6 +200,11 @@ class Vocabulary:
         return self._terms[number]
 
     @property
+    def packed(self) -> PackedStrings:
+        """The terms with their bytes in UTF-8."""
+        return self._terms.packed
+
+    @property
     def has_forms(self) -> bool:
         """Whether the vocabulary has surface forms."""
         return self._forms is not None
@@ -250,9 +255,7 @@ class Vocabulary:
             A permutation of 0 to n_terms - 1, used by kernels to break ties.
         """
         if self._ranks is None:
-            ranks = self._terms.ranks()
-            ranks.flags.writeable = False
-            self._ranks = ranks
+            self._ranks = _read_only(self._terms.ranks())
         return self._ranks
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -267,10 +270,9 @@ class Vocabulary:
             ``forms``, ``form_offsets`` and ``form_bounds``: term ``i`` has the forms from
             ``form_bounds[i]`` to ``form_bounds[i + 1]``.
         """
-        packed = self._terms.packed
         arrays: dict[str, NDArray[Any]] = {
-            "terms": packed.blob,
-            "term_offsets": packed.offsets,
+            "terms": self.packed.blob,
+            "term_offsets": self.packed.offsets,
             "term_order": self._terms.order(),
         }
         if self.document_frequencies is not None:
@@ -278,8 +280,7 @@ class Vocabulary:
         if self.n_docs is not None:
             arrays["n_docs"] = np.array([self.n_docs], dtype=np.int64)
         if self._forms is not None:
-            flat = self._forms.flat
-            arrays["forms"], arrays["form_offsets"] = flat.blob, flat.offsets
+            arrays["forms"], arrays["form_offsets"] = self._forms.flat.arrays
             arrays["form_bounds"] = self._forms.bounds
         return arrays
 
@@ -496,6 +497,6 @@ def _check_range(values: NDArray[Any], n_docs: int | None) -> None:
         )
 
 
-def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
     array.flags.writeable = False
     return array

@@ -79,7 +79,7 @@ def write_segment(
             "numbered": documents.insertion_numbers is not None,
         },
         arrays,
-        {_DOCUMENTS: lambda file: write_documents(documents, file)},
+        {_DOCUMENTS: lambda file: write_documents(documents, file, fields[0].n_docs)},
     )
 
 

@@ -39,8 +39,8 @@ from softcosine.matrix.ranges import (
     check_values,
 )
 from softcosine.space.norms import balanced
-from softcosine.text.counted_terms import are_joined
 from softcosine.text.vocabulary import Vocabulary
+from softcosine.text.words import JOINED
 
 MAX_DOCS = 2**16
 _MAX_TERMS = 2**24  # with counts: a term takes 24 bits of an entry
@@ -59,16 +59,13 @@ _DTYPES = {
     "entries": ("uint32",),
     "spilled": ("int64",),
     "spilled_levels": ("uint16",),
-    "reals": ("float64",),
     "frequencies": ("float64",),
-    "scales": ("float64",),
     "present_terms": ("int32",),
     "term_groups": ("uint32",),
     "group_starts": ("uint32",),
     "lengths": ("float64",),
     "group_levels": ("uint16",),
     "documents": ("uint16",),
-    "posting_weights": ("float32",),
 }
 
 
@@ -141,8 +138,8 @@ class Segment:
             )
         pointers = X.indptr.astype(np.int64)
         terms = X.indices.astype(np.uint32)
-        frequencies, levels = _levels(X.data)
-        term_starts, level_starts = _starts(terms, n_terms), _starts(levels, len(frequencies))
+        frequencies, levels, level_starts = _levels(X.data)
+        term_starts = _starts(terms, n_terms)
         n_postings = int(terms.shape[0])
         assert n_postings <= _MAX_POSTINGS
         documents = np.empty(n_postings, np.uint16)
@@ -156,7 +153,9 @@ class Segment:
         counted = X.data
         if vocabulary is not None:
             joined, present = np.zeros(n_terms, np.bool_), np.flatnonzero(np.diff(term_groups))
-            joined[present] = are_joined(list(map(vocabulary.term, present.tolist())))
+            blob, offsets = vocabulary.packed.arrays  # quicker than decoding the terms
+            begins = blob.take(offsets[present, np.newaxis] + np.arange(3), mode="clip")
+            joined[present] = (begins == [*JOINED.encode()]).all(axis=1)
             counted = counted * ~joined[terms]
         return cls(
             n_terms=n_terms,
@@ -329,21 +328,24 @@ class Segment:
             raise CorruptIndexError(f"a segment lacks its arrays {', '.join(sorted(missing))}.")
         for name, dtypes in _DTYPES.items():
             check_array(name, arrays[name], dtypes)
-        segment = cls(n_terms=n_terms, **{name: arrays[name] for name in _DTYPES})
+        segment = cls(
+            n_terms=n_terms,
+            **{name: arrays[name] for name in _DTYPES},
+            reals=np.empty(0),
+            scales=np.ones(max(arrays["pointers"].shape[0] - 1, 0)),
+            posting_weights=np.empty(0, np.float32),
+        )
         segment._unchecked.update(_CHECKS)
         n = segment.n_postings
         if (
             segment.real  # only counts are stored
-            or segment.reals.shape[0] != 0
             or segment.documents.shape[0] != n
             or segment.spilled_levels.shape != segment.spilled.shape
-            or segment.scales.shape[0] != segment.n_docs
             or segment.lengths.shape[0] != segment.n_docs
             or segment.n_docs > MAX_DOCS
             or segment.pointers.shape[0] == 0
             or segment.term_groups.shape[0] != segment.present_terms.shape[0] + 1
             or int(segment.pointers[-1]) != n
-            or segment.posting_weights.shape[0] != 0
             or segment.group_starts.shape[0] != segment.group_levels.shape[0] + 1
         ):
             raise CorruptIndexError(
@@ -372,7 +374,7 @@ class Segment:
 def _check_starts(segment: Segment) -> None:
     n, n_levels = segment.n_postings, segment.frequencies.shape[0]
     check_starts("pointers", segment.pointers, n)
-    for name in ("frequencies", "scales", "lengths"):
+    for name in ("frequencies", "lengths"):
         check_values(name, getattr(segment, name), least=0.0)
     check_numbers("present_terms", segment.present_terms, segment.n_terms)
     check_ascending("present_terms", segment.present_terms)
@@ -433,22 +435,27 @@ def _sums(values: NDArray[Any], pointers: NDArray[np.int64]) -> NDArray[np.float
     return sums
 
 
-def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16]]:
-    """Return the distinct counts, ascending, and the index of each count among them."""
+def _levels(counts: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.uint16], NDArray[np.int64]]:
+    """Return the distinct counts, ascending, the index of each count, and where each would begin.
+
+    The last is of the counts in ascending order.
+    """
+    counts = counts.astype(np.int64)
     largest = int(counts.max(initial=0))
     if largest < 2**20:  # the common case: cheaper than sorting
-        present = np.flatnonzero(np.bincount(counts.astype(np.int64), minlength=1))
+        sizes = np.bincount(counts, minlength=1)
+        present = np.flatnonzero(sizes)
         number = np.zeros(largest + 1, np.uint16)
-        if present.shape[0] <= _MAX_LEVELS:
-            number[present] = np.arange(present.shape[0])
-            return present, number[counts.astype(np.int64)]
-    present, inverse = np.unique(counts, return_inverse=True)
+        number[present] = np.arange(present.shape[0])
+        inverse, sizes = number[counts], sizes[present]
+    else:
+        present, inverse, sizes = np.unique(counts, return_inverse=True, return_counts=True)
     if present.shape[0] > _MAX_LEVELS:
         raise InvalidInputError(
             f"the counts take {present.shape[0]} distinct values, and {_MAX_LEVELS} is the most; "
             "weigh them first and index real weights."
         )
-    return present, inverse.astype(np.uint16)
+    return present, inverse.astype(np.uint16, copy=False), running_sum(sizes)[:-1]
 
 
 def _directory(term_groups: NDArray[np.int64]) -> dict[str, Any]:
