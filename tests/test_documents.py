@@ -51,6 +51,20 @@ def stored(documents, folder):
     return StoredDocuments(folder / "documents.sqlite", len(documents))
 
 
+def test_texts_of_many_documents_fill_their_pages(tmp_path):
+    # Two of these fit a page of 4 KB, and leave a third of it empty.
+    texts = [f"{number:1400}" for number in range(5_000)]
+    write_documents(documents_of(texts), tmp_path / "many", len(texts))
+    assert (tmp_path / "many").stat().st_size < 1.1 * sum(map(len, texts))
+    found = StoredDocuments(tmp_path / "many", len(texts))
+    assert [one.text for one in found.records([4_999, 0, 2_048])] == [
+        texts[4_999], texts[0], texts[2_048],
+    ]  # fmt: skip
+    assert found.number("4095") == 4_095
+    write_documents(documents_of(["a"]), tmp_path / "one", 1)
+    assert (tmp_path / "one").stat().st_size < 1 << 14
+
+
 @given(collections())
 def test_documents_are_given_back_as_they_came(example_folder, collection):
     ids, texts, metadata = collection

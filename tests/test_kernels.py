@@ -27,6 +27,7 @@ from softcosine.kernels.documents import (
     soft_norms_squared,
 )
 from softcosine.kernels.search import expand_queries, find_candidates
+from softcosine.text.vocabulary import Vocabulary
 from softcosine.text.weighting import Weighting
 from toys import similarity_matrix, statistics_of
 
@@ -73,6 +74,18 @@ def table_of(segment, ranking, factors=None, *, copies=1):
         ranking = replace(ranking, factors=factors)
     parts = [RankedSegment(segment, ranking, i * segment.n_docs) for i in range(copies)]
     return SegmentTable(parts, segment.n_terms, [NO_COLUMNS] * copies)
+
+
+@given(
+    st.lists(st.text("a\u20ac\u2060\u2061", min_size=1, max_size=3), unique=True, min_size=1),
+    st.integers(1, 4),
+    st.data(),
+)
+def test_lengths_count_all_words_but_joined_ones(terms, n_docs, data):
+    X = data.draw(own.counts(n_docs, len(terms)))
+    segment = Segment.from_counts(csr_array(X), Vocabulary(terms))
+    counted = [not term.startswith("\u2060") for term in terms]
+    assert segment.lengths.tolist() == X[:, counted].sum(axis=1).tolist()
 
 
 @given(segments())
