@@ -55,7 +55,8 @@ def _json(given: str) -> dict[str, Any]:
         value = parsed_json(given)
     except ValueError as error:
         raise InvalidInputError(
-            f"--where {_shown(given)} begins like JSON but is not valid ({error}); try lang=en."
+            f"--where {_shown(given)} begins like JSON but is not valid ({error}); write it as "
+            '\'{"lang": "en"}\', or compare: lang=en.'
         ) from error
     assert isinstance(value, dict), "what begins with { is an object"
     return value

@@ -36,7 +36,7 @@ class Binding:
     port: int = option("--port -p N", "0 for a free one.", 8080, min=0, max=65535)
     insecure: bool = option("--insecure", "Let other hosts connect without a key.", False)
     certificate: Path | None = option("--certificate FILE", "TLS: the certificates, as PEM.", None)
-    private_key: Path | None = option("--private-key FILE", "TLS: the key, if apart.", None)
+    private_key: Path | None = option("--private-key FILE", "TLS: the private key, if apart.", None)
     workers: int = option("--workers N", "Number of processes; they share mapped files.", 1, min=1)
 
     def bind(self) -> Bind:
@@ -57,7 +57,9 @@ class Bounds:
     timeout: float = option("--timeout SECONDS", "Longest time of a search.", 10.0, min=0.001)
     body_bytes: str = option("--max-body SIZE", "Largest document as JSON: 8M, 1G.", "8M")
     bulk_bytes: str = option("--max-bulk SIZE", "Largest body of JSON lines.", "1G")
-    answer_bytes: str = option("--max-answer SIZE", "Most that an answer reads and writes.", "64M")
+    answer_bytes: str = option(
+        "--max-answer SIZE", "Most bytes that an answer reads and writes.", "64M"
+    )
     k: int = option("--max-k N", "Most hits of an answer.", 1000, min=1)
     pairs: int = option("--max-pairs N", "Most similar pairs of an answer.", 100_000, min=1)
 
@@ -81,7 +83,11 @@ class Shards:
     )
     replicas: int = option("--replicas N", "Actors for each shard.", 1, min=1, more=True)
     shard_timeout: float | None = option(
-        "--shard-timeout SECONDS", "Leave out slower shards.", None, min=0.001, more=True
+        "--shard-timeout SECONDS",
+        "Answer without slower shards, and name them.",
+        None,
+        min=0.001,
+        more=True,
     )
 
     def of(self, paths: Iterable[Path]) -> ShardOptions:
@@ -106,9 +112,15 @@ def serve(
     binding: Binding,
     bounds: Bounds,
     read_only: bool = option("--read-only", "Refuse all changes.", False),
-    keys: Path | None = option("--keys FILE", "Requests need a key of this file.", None),
-    origins: list[str] | None = option("--origin URL", "A web site to allow; repeatable.", None),
-    hosts: list[str] | None = option("--allow-host NAME", "Its other names; repeatable.", None),
+    keys: Path | None = option(
+        "--keys FILE", "File of 'keys add'; requests need a key of it.", None
+    ),
+    origins: list[str] | None = option(
+        "--origin URL", "A web site that may send requests; repeatable.", None
+    ),
+    hosts: list[str] | None = option(
+        "--allow-host NAME", "Another name of this server; repeatable.", None
+    ),
     log_queries: bool = option("--log-queries", "Log the texts of queries too.", False),
     encoder: str = option(
         "--encoder NAME",

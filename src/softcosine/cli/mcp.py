@@ -20,7 +20,11 @@ from softcosine.index.requests import ScoringOptions
 def mcp(
     indexes: Annotated[
         list[str],
-        argument("INDEX", "Folders, or NAME=FOLDER.", autocompletion=complete_named_index),
+        argument(
+            "INDEX",
+            "Folders that 'index' wrote; NAME=FOLDER gives a name.",
+            autocompletion=complete_named_index,
+        ),
     ],
     options: Annotated[
         dict[str, Any], FromRequest(ScoringOptions, only=("ranking", "ask", "meaning"))

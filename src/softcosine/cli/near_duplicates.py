@@ -77,7 +77,9 @@ def pairs(
 def dedupe(
     index: AnyIndex,
     options: Annotated[dict[str, Any], FromRequest(DedupeRequest, defaults={"method": "leaders"})],
-    keep: str | None = option("--keep first", "Print the ids to delete.", None, "first"),
+    keep: str | None = option(
+        "--keep first", "Print the ids to delete: all but the first of each group.", None, "first"
+    ),
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:

@@ -26,7 +26,11 @@ Index = Annotated[
 ]
 AnyIndex = Annotated[
     Path,
-    argument("INDEX", "A folder, or http://host:8080/faq (SOFTCOSINE_KEY is the key).", **_PATHS),
+    argument(
+        "INDEX",
+        "A folder that 'index' wrote, or http://host:8080/faq (SOFTCOSINE_KEY is the key).",
+        **_PATHS,
+    ),
 ]
 Inputs = Annotated[
     list[str],
@@ -110,7 +114,10 @@ class Records(Reading, Identified):
     """How the files of documents with ids are read."""
 
     types: list[str] | None = option(
-        "--types COLUMN=TYPE", "Type of a column of CSV or TSV [inferred]; repeatable.", None
+        "--types COLUMN=TYPE",
+        "Type of a column of CSV or TSV [inferred]: integer, decimal, boolean, date or text; "
+        "repeatable.",
+        None,
     )
 
 

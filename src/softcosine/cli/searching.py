@@ -69,7 +69,10 @@ class Encoders:
 
     encoder: KnownEncoder = None
     query_encoder: str | None = option(
-        "--query-encoder NAME", "Encoder of queries, of the same space.", None, more=True
+        "--query-encoder NAME",
+        "Encoder of queries, trained for the space of the index's.",
+        None,
+        more=True,
     )
 
     @property
