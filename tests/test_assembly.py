@@ -130,16 +130,17 @@ def test_the_kernel_enters_pairs_on_both_sides(problem, dominant):
     candidates, vocabulary, limit = problem
     n = len(vocabulary)
     found = neighbors_of(candidates, vocabulary.terms)
-    columns, values = np.zeros((n, limit), np.int32), np.zeros((n, limit), np.float32)
-    counts = np.zeros(n, np.int32)
+    columns, values = np.zeros(n * limit, np.int32), np.zeros(n * limit, np.float32)
+    starts = np.arange(n + 1) * limit
+    ends = starts[:-1].copy()
     order = np.arange(n, dtype=np.int32)
     assemble_symmetric(
-        found.indptr, found.indices, found.similarities, order, limit, dominant,
-        columns, values, counts, np.zeros(n),
+        found.indptr, found.indices, found.similarities, order, dominant,
+        starts, ends, columns, values, np.zeros(n),
     )  # fmt: skip
     S = np.eye(n)
     for i in range(n):
-        S[i, columns[i, : counts[i]]] = values[i, : counts[i]]
+        S[i, columns[starts[i] : ends[i]]] = values[starts[i] : ends[i]]
     np.testing.assert_array_equal(
         S,
         oracle.keep_symmetric(candidates, limit, vocabulary.terms, range(n), dominant=dominant),
@@ -422,3 +423,42 @@ def test_any_limit_will_do(limit):
     source = ToySource({("a", "b"): 0.5, ("b", "c"): 0.25, ("a", "c"): 0.125})
     S = TermSimilarityMatrix.from_source(source, Vocabulary(list("abc")), max_neighbors=limit)
     assert S.statistics().max_neighbors == min(limit, 2)
+
+
+@pytest.mark.parametrize("progress", [None, lambda done, total: None])
+def test_joined_words_have_no_neighbors_and_are_not_asked_for(progress):
+    joined, terms = "\u2060ebike", ["bike", "ebike", "\u2060ebike", "moped"]
+    source = ToySource({("ebike", "moped"): 0.5, (joined, "moped"): 0.9, (joined, "bike"): 0.8})
+    asked = []
+
+    def neighbors(words, among, *, max_neighbors, answer=source.neighbors):
+        asked.extend((*words, *among))
+        return answer(words, among, max_neighbors=max_neighbors)
+
+    source.neighbors = neighbors
+    short = TermSimilarityMatrix.from_source(
+        source, Vocabulary(terms[:2]), guard=False, progress=progress
+    )
+    for S in (
+        TermSimilarityMatrix.from_source(source, Vocabulary(terms), guard=False, progress=progress),
+        short.extend(Vocabulary(terms), source, progress=progress),
+    ):
+        assert S.neighbors("ebike") == [("moped", 0.5)]
+        assert S.neighbors(joined) == []
+    assert set(asked) == {"bike", "ebike", "moped"}
+
+
+def test_answers_of_other_number_types_make_the_same_matrix():
+    answer = good_neighbors()
+    wide = Neighbors(
+        answer.indptr.astype(np.int32),
+        answer.indices.astype(np.int64),
+        answer.similarities.astype(np.float64),
+    )
+    vocabulary = Vocabulary(list("abc"))
+    narrow, other = (
+        TermSimilarityMatrix.from_source(Lying(one), vocabulary, guard=False).to_scipy()
+        for one in (answer, wide)
+    )
+    assert other.data.dtype == np.float32
+    np.testing.assert_array_equal(narrow.toarray(), other.toarray())

@@ -104,6 +104,12 @@ def test_otherwise_they_rank_by_the_table(light, monkeypatch, bound, options):
     assert "people's own questions; the encoder minilm gains 25 %" in chosen.note
 
 
+def test_an_encoder_that_is_not_chosen_is_not_loaded(light, monkeypatch):
+    monkeypatch.setattr(loading, "installed_encoder", lambda name: pytest.fail(f"loads {name}"))
+    few(monkeypatch, 2)
+    assert "table" in sc.SoftIndex.from_texts(TEXTS).info()["ranked_by"]
+
+
 def test_texts_in_another_language_rank_by_words(light):
     index = sc.SoftIndex.from_texts(GERMAN)
     assert (index.language, index.info()["ranked_by"]) == ("german", "words and similar words")

@@ -91,6 +91,25 @@ def test_every_document_has_the_terms_of_the_plain_analyzer(corpus, analyzer):
     assert analyzed.vocabulary.n_docs == analyzed.n_docs == len(corpus)
 
 
+chunks = st.text(st.sampled_from("aabsz019.'-/&_+#"), max_size=30) | st.lists(
+    st.sampled_from(["a", "s", "x1", "12", "x" * 12, "y" * 64, "z" * 63 + "'s", "c++", "c#"])
+    | st.sampled_from(["'s", "1.2", "don't"]),
+    max_size=26,
+).flatmap(lambda parts: st.sampled_from("-./'").map(lambda joint: joint.join(parts)))
+
+
+@given(st.lists(chunks, max_size=8).map(" ".join), st.booleans())
+@settings(max_examples=300)
+@example("s.w.a.t. a-" + "'s'" * 30, True)
+@example("-".join("abcdefghijklmnopqrstuvwxyz"), True)
+def test_the_kernel_splits_chunks_by_the_rules_of_the_plain_analyzer(text, joints):
+    analyzer = Analyzer(joints=joints)
+    assert streams(analyze([text, "\u00e9 " + text], analyzer)) == [
+        analyzer.terms(text),
+        ["\u00e9", *analyzer.terms(text)],
+    ]
+
+
 @given(st.lists(corpora, max_size=5), analyzers, st.sampled_from([0, 5, 1000]))
 def test_a_cache_of_earlier_texts_changes_nothing(batches, analyzer, max_chunks):
     cache = AnalysisCache(max_chunks)

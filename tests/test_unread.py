@@ -10,6 +10,7 @@ import pytest
 
 from crafted import all_ones, array_at, array_names, array_of, first_byte, patch_array, random
 from softcosine.errors import CorruptIndexError, SoftCosineError
+from softcosine.index.soft_index import SoftIndex
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
 from softcosine.text.vocabulary import Vocabulary
 from toys import ToySource
@@ -17,19 +18,36 @@ from toys import ToySource
 GROWN = Vocabulary(["tyre", "tire", "tea"], forms=[["tyres"], ["tires", "tire"], []])
 
 
-@pytest.fixture
-def large(tmp_path):
-    """A saved matrix whose arrays are as if they were too large to be read on opening."""
-    path = tmp_path / "S"
-    source = ToySource({("tyres", "tires"): 0.8, ("tires", "tea"): 0.3, ("tyres", "tea"): 0.25})
-    TermSimilarityMatrix.from_source(source, GROWN, balanced=True).save(path)
+@contextlib.contextmanager
+def unread():
+    """Arrays of any size are as if they were too large to be read on opening."""
     with (
         patch("softcosine.matrix.term_similarity_matrix._CHECKED_AT_ONCE", -1),
         patch("softcosine.matrix.stored._WORDS_AT_ONCE", -1),
         patch("softcosine.text.vocabulary._CHECKED_AT_ONCE", -1),
         patch("softcosine.text.terms._READ_MEANWHILE", 0),
     ):
+        yield
+
+
+@pytest.fixture
+def large(tmp_path):
+    """A saved matrix whose arrays are not read on opening."""
+    path = tmp_path / "S"
+    source = ToySource({("tyres", "tires"): 0.8, ("tires", "tea"): 0.3, ("tyres", "tea"): 0.25})
+    TermSimilarityMatrix.from_source(source, GROWN, balanced=True).save(path)
+    with unread():
         yield path
+
+
+def test_a_document_of_known_words_is_added_without_reading_all_terms(tmp_path):
+    with SoftIndex.create(tmp_path / "i", encoder=None).writer() as writer:
+        writer.add("a", "a flat tyre of an e-bike")
+    with unread(), patch("softcosine.text.packing.unpack_strings", side_effect=AssertionError):
+        index = SoftIndex.open(tmp_path / "i")
+        with index.writer() as writer:
+            writer.add("b", "flat e-bike")
+    assert [hit.id for hit in index.search("flat bike")] == ["b", "a"]
 
 
 IMPOSSIBLE = {

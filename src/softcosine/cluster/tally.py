@@ -120,12 +120,12 @@ def _arrays(counted: CountedFields) -> dict[str, NDArray[Any]]:
         "terms/lengths": counted.lengths,
     }
     if counted.forms is not None:
-        blob, offsets = pack_strings([form for own in counted.forms for form in own])
+        flat = counted.forms.flat
         arrays |= {
-            "forms/blob": blob,
-            "forms/offsets": offsets,
-            "forms/starts": np.cumsum([0, *map(len, counted.forms)], dtype=np.int64),
-            "forms/counts": np.array([n for own in counted.forms for n in own.values()], np.int64),
+            "forms/blob": flat.blob,
+            "forms/offsets": flat.offsets,
+            "forms/starts": counted.forms.bounds,
+            "forms/counts": np.array([counted.words[form] for form in flat], np.int64),
         }
     return arrays
 

@@ -293,14 +293,14 @@ def automatic_encoder(
     Without it, English texts have the bundled table, and others words alone.
     """
     name = MINILM if language == "english" else MULTILINGUAL
-    encoder, (most_texts, n_bytes) = light_encoder(name), FEW[name]
-    if encoder is None or n_texts > most_texts:
+    most_texts, n_bytes = FEW[name]
+    if n_texts > most_texts:
         return None
     for text in texts:
         n_bytes -= len(text.encode("utf-8", "surrogatepass"))
         if n_bytes < 0:
             return None
-    return encoder
+    return light_encoder(name)  # loading it takes longer than reading few texts
 
 
 def how_to_add(language: str | None) -> str:

@@ -159,6 +159,129 @@ def reinsert(entries, slots):
 
 
 @inlined
+def _is_digit(byte):
+    return 48 <= byte <= 57
+
+
+@inlined
+def _is_letter(byte):
+    return 97 <= byte <= 122
+
+
+@inlined
+def _word_end(text, i):
+    """Return the end of the word that begins at byte `i`, a possessive included."""
+    if _is_letter(text[i]) and text[i + 1] == 43 and text[i + 2] == 43:  # c++
+        return i + 3
+    if _is_letter(text[i]) and text[i + 1] == 35:  # c#
+        return i + (1 if _is_letter(text[i + 2]) or _is_digit(text[i + 2]) else 2)
+    i += 1
+    while True:
+        if _is_letter(text[i]) or _is_digit(text[i]):
+            i += 1
+        elif (text[i] == 46 and _is_digit(text[i - 1]) and _is_digit(text[i + 1])) or (
+            text[i] == 39 and _is_letter(text[i + 1])  # a dot between digits, or an apostrophe
+        ):
+            i += 2
+        else:
+            return i
+
+
+@inlined
+def _without_possessive(text, first, end):
+    """Return the end of a word without each 's at its end."""
+    while end - 2 > first and text[end - 2] == 39 and text[end - 1] == 115:
+        end -= 2
+    return end
+
+
+@inlined
+def _with_joined(words, run, n, n_parts, most_parts, longest, mark):
+    """Write what joints make of the words from byte `run` to `n`, if anything; return the end."""
+    length = n - run - n_parts
+    most = longest if length == n_parts else most_parts
+    has_letter = False
+    for j in range(run, n):
+        has_letter |= _is_letter(words[j])
+    if n_parts < 2 or n_parts > most or length > longest or not has_letter:
+        return n
+    end = n
+    for byte in mark:
+        words[end] = byte
+        end += 1
+    for j in range(run, n):
+        if words[j] != 32:
+            words[end] = words[j]
+            end += 1
+    words[end] = 32
+    return end + 1
+
+
+@kernel("int64(uint8[::1], int64[::1], int64, int64, int64, uint8[::1], uint8[::1], int64[::1])")
+def split_pieces(arena, starts, max_length, most_parts, longest, mark, words, n_words):
+    """Write the words of ASCII pieces by the rules of `softcosine.text.words`. O(bytes).
+
+    Parameters
+    ----------
+    arena : uint8[n_bytes], read
+        Pieces in lower case, a space after each.
+    starts : int64[n_pieces + 1], read
+        Start of each piece, and the end of the last one.
+    max_length : int64
+        Longer words are truncated.
+    most_parts, longest : int64
+        Of a joined word: parts (of initials, any number), and characters; 0 for no joined words.
+    mark : uint8[:], read
+        Begins a joined word.
+    words : uint8[(3 + len(mark)) * n_bytes], out
+        The words of all pieces, a space after each; a joined word follows its parts.
+    n_words : int64[n_pieces], out
+        Number of words of each piece; -1 for pieces beyond ASCII, whose words are not written.
+
+    Returns
+    -------
+    int64
+        Number of bytes written.
+    """
+    n = 0
+    for piece in range(len(n_words)):
+        i, stop = starts[piece], starts[piece + 1] - 1
+        n_words[piece] = 0
+        for j in range(i, stop):
+            if arena[j] > 127:
+                n_words[piece], i = -1, stop
+        run, n_parts, last, length = n, 0, stop, 0  # words that joints connect, and the last word
+        while i < stop:
+            if not (_is_letter(arena[i]) or _is_digit(arena[i])):
+                i += 1
+                continue
+            first, i = i, _word_end(arena, i)
+            joint = int(arena[last]) if first == last + 1 else 0
+            between_numbers = length < 3 and _is_digit(words[n - 2]) and _is_digit(arena[first])
+            if not (joint == 45 or (joint in (38, 46, 47) and not between_numbers)):
+                end = _with_joined(words, run, n, n_parts, most_parts, longest, mark)
+                n_words[piece] += end > n
+                n, run, n_parts = end, end, 0
+            last = end = _without_possessive(arena, first, i)
+            if end - first > max_length:
+                end = first + max_length
+                while arena[end - 1] == 39 or arena[end - 1] == 46:
+                    end -= 1
+                end = _without_possessive(arena, first, end)
+            length = end - first
+            for j in range(length):
+                words[n + j] = arena[first + j]
+            words[n + length] = 32
+            n += length + 1
+            n_parts += 1
+            n_words[piece] += 1
+        end = _with_joined(words, run, n, n_parts, most_parts, longest, mark)
+        n_words[piece] += end > n
+        n = end
+    return n
+
+
+@inlined
 def _entry_of(code, text, begin, end, inner, slots, starts, arena):
     """Return the number of ``text[begin:end]`` in a hash table of `number_pieces`; -1 if none.
 

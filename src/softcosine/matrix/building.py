@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.overrides.guard import guarded as with_guard
 from softcosine.similarity.source import TermSimilaritySource, checked_source
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.counted_terms import are_joined
 from softcosine.text.vocabulary import Vocabulary
 from softcosine.version import __version__
 
@@ -38,9 +39,6 @@ CHUNK_TERMS = 2048  # terms per chunk
 # From this number of terms on, requests are chunked even without progress, to limit the memory of
 # joined sources.
 _LARGE = 1 << 15
-
-# Class names, so that no module is imported.
-_BY_VECTORS = ("EmbeddingSimilarity", "EncoderSimilarity", "CooccurrenceSimilarity")
 
 
 def ask(
@@ -52,6 +50,8 @@ def ask(
     progress: Progress | None = None,
 ) -> Neighbors:
     """Return the neighbours of all terms; the result does not depend on the chunks.
+
+    Joined words have none, so the source is not asked for them.
 
     Parameters
     ----------
@@ -65,6 +65,12 @@ def ask(
     InvalidInputError
         If a result violates the contract of `Neighbors`.
     """
+    if (searched := ~are_joined(among)).sum() < len(among):
+        asked = searched if terms is among else ~are_joined(terms)
+        unjoined = tuple(compress(among, searched.tolist()))
+        some = unjoined if terms is among else list(compress(terms, asked.tolist()))
+        answer = ask(source, some, unjoined, max_neighbors=max_neighbors, progress=progress)
+        return _placed(answer, np.flatnonzero(asked), np.flatnonzero(searched), len(terms))
     n = len(terms)
     unwatched = progress is None and n <= _LARGE
     if terms is among and (unwatched or _compares_vectors(source)):
@@ -94,9 +100,8 @@ def _compares_vectors(source: object) -> bool:
     In one request for all neighbours, such a source computes each pair once instead of twice, and
     reports its progress.
     """
-    if type(source).__name__ in _BY_VECTORS:
-        return True
-    return any(map(_compares_vectors, getattr(source, "sources", ())))
+    inside = getattr(source, "sources", ())
+    return getattr(source, "compares_vectors", False) or any(map(_compares_vectors, inside))
 
 
 def checked_answer(
@@ -119,7 +124,10 @@ def checked_answer(
         raise InvalidInputError("the source does not give neighbours by decreasing similarity.")
     if first is not None and np.any(given.rows() + first == indices):
         raise InvalidInputError("the source gives a term as its own neighbour.")
-    return given
+    return Neighbors(
+        np.ascontiguousarray(indptr, np.int64), np.ascontiguousarray(indices, np.int32),
+        np.ascontiguousarray(similarities, np.float32),
+    )  # fmt: skip
 
 
 def representatives(
@@ -137,22 +145,21 @@ def representatives(
     numbers : iterable of int, optional
         Term numbers; all by default.
     """
-    if numbers is None:
-        if vocabulary.forms is None:
-            return vocabulary.terms
-        terms: Sequence[str] = vocabulary.terms
-        all_forms: Sequence[tuple[str, ...]] = vocabulary.forms
-    else:
-        chosen = list(numbers)
-        terms = [vocabulary.term(i) for i in chosen]
-        all_forms = [vocabulary.forms_of(i) for i in chosen]
-    known = known_as_written(source, list(chain.from_iterable(all_forms)))
-    words = []
-    position = 0
-    for term, forms in zip(terms, all_forms, strict=True):
-        here = known[position : position + len(forms)]
-        position += len(forms)
-        words.append(forms[int(np.argmax(here))] if here.any() else (forms[0] if forms else term))
+    if numbers is None and not vocabulary.has_forms:
+        return vocabulary.terms
+    chosen = range(len(vocabulary)) if numbers is None else list(numbers)
+    every = vocabulary.forms if numbers is None else None
+    all_forms = every or [vocabulary.forms_of(i) for i in chosen]
+    words = [
+        forms[0] if forms else vocabulary.term(i)
+        for i, forms in zip(chosen, all_forms, strict=True)
+    ]
+    several = [place for place, forms in enumerate(all_forms) if len(forms) > 1]
+    asked = [form for place in several for form in all_forms[place]]
+    known = iter(known_as_written(source, asked).tolist())
+    for place in several:
+        here = [form for form in all_forms[place] if next(known)]
+        words[place] = here[0] if here else words[place]
     return tuple(words)
 
 
@@ -173,14 +180,11 @@ class GrowingColumns:
     def __init__(
         self, S: csr_array, new: NDArray[np.bool_], *, limit: int, dominant: bool = False
     ) -> None:
-        self._new = new
-        self._limit = limit
         self._dominant = dominant
-        self._counts = (np.diff(S.indptr) - ~new).astype(np.int32)
+        self._room = limit - (np.diff(S.indptr) - ~new)  # below 0 if S has more
         self._sums = _sums_beside(S) if dominant else np.zeros(len(new), np.float64)
         numbers = np.flatnonzero(new).astype(np.int32)
-        self._rows, self._columns = [numbers], [numbers]
-        self._values = [np.ones(len(numbers), np.float32)]
+        self._added = running_sum(new), numbers, np.ones(len(numbers), np.float32)
 
     def enter(self, neighbors: Neighbors, order: NDArray[np.int32]) -> None:
         """Let new columns choose from their candidates, column by column.
@@ -195,57 +199,36 @@ class GrowingColumns:
         order : ndarray of shape (n_choosing,), int32
             Columns that choose, in order; new ones only.
         """
-        neighbors = self._not_held(neighbors)
-        # The kernel gets the affected columns only, renumbered.
-        touched = np.unique(np.concatenate([order, neighbors.indices])).astype(np.int32)
-        n = len(touched)
-        indptr = np.append(0, np.cumsum(np.diff(neighbors.indptr)[touched]))
-        candidates = np.searchsorted(touched, neighbors.indices).astype(np.int32)
-        before = self._counts[touched]
-        named = np.diff(indptr) + np.bincount(candidates, minlength=n)
-        width = int(np.minimum(before + named, self._limit).max(initial=0))
-        # Existing entries are not among the candidates; they get a number that no candidate has.
-        columns = np.full((n + 1, width), n, np.int32)
-        values = np.zeros((n + 1, width), np.float32)
-        counts, sums = np.append(before, np.int32(0)), np.append(self._sums[touched], 0.0)
+        indptr, indices, data = self._added
+        n_held, n_asked = np.diff(indptr), np.diff(neighbors.indptr)
+        n_named = n_asked + np.bincount(neighbors.indices, minlength=len(n_asked))
+        starts = running_sum(n_held + np.clip(self._room, 0, n_named))
+        ends = starts[:-1] + n_held
+        columns, values = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.float32)
+
+        def filled() -> NDArray[np.bool_]:
+            return np.asarray(np.arange(starts[-1]) < np.repeat(ends, np.diff(starts)))
+
+        held = filled()
+        columns[held], values[held] = indices, data
         assemble_symmetric(
-            np.append(indptr, indptr[-1]), candidates,
-            np.ascontiguousarray(neighbors.similarities, np.float32),
-            np.searchsorted(touched, order).astype(np.int32),
-            self._limit, self._dominant, columns, values, counts, sums,
+            neighbors.indptr, neighbors.indices, neighbors.similarities, order, self._dominant,
+            starts, ends, columns, values, self._sums,
         )  # fmt: skip
-        place = np.arange(width)
-        fresh = (place >= before[:, None]) & (place < counts[:n, None])
-        self._rows.append(np.repeat(touched, counts[:n] - before))
-        self._columns.append(touched[columns[:n][fresh]])
-        self._values.append(values[:n][fresh])
-        self._counts[touched] = counts[:n]
-        self._sums[touched] = sums[:n]
+        held, n_now = filled(), ends - starts[:-1]
+        self._room -= n_now - n_held
+        self._added = running_sum(n_now), columns[held], values[held]
 
     def open(self) -> NDArray[np.bool_]:
         """Which columns are not full, shape (n_terms,)."""
-        return np.asarray(self._counts < self._limit)
+        return np.asarray(self._room > 0)
 
     def to_csr(self) -> csr_array:
         """Return the new entries with the diagonal of new terms, column indices ascending."""
-        n = len(self._new)
-        ends = (np.concatenate(self._rows), np.concatenate(self._columns))
-        added = csr_array((np.concatenate(self._values), ends), shape=(n, n), dtype=np.float32)
+        indptr, indices, data = self._added
+        added = csr_array((data, indices, indptr), shape=(len(self._room), len(self._room)))
         added.sort_indices()
         return added
-
-    def _not_held(self, neighbors: Neighbors) -> Neighbors:
-        """Return the candidates without pairs that were entered before."""
-        n = len(self._new)
-        rows, columns = (
-            np.concatenate(parts[1:]) if parts[1:] else parts[0][:0]
-            for parts in (self._rows, self._columns)
-        )  # without the diagonal
-        if not len(rows):
-            return neighbors
-        held = rows.astype(np.int64) * n + columns
-        stay = ~np.isin(neighbors.rows() * n + neighbors.indices, held)
-        return neighbors.where(stay, max_neighbors=len(stay))
 
 
 def _sums_beside(S: csr_array) -> NDArray[np.float64]:

@@ -16,7 +16,6 @@ from softcosine.kernels.counting import count_terms
 from softcosine.text.analyzer import Analyzer, checked_analyzer
 from softcosine.text.counted_terms import (
     AnalysisCache,
-    by_frequency,
     check_df_limit,
     document_frequencies,
     with_ngrams,
@@ -85,16 +84,9 @@ class AnalyzedTexts:
         indptr = running_sum(distinct)
         indices, data = (np.empty(indptr[-1], dtype=np.int32) for _ in range(2))
         scratch = (np.empty(indptr[-1], dtype=np.int32) for _ in range(2))
-        count_terms(
-            self.tokens,
-            self.offsets,
-            starts[:-1].copy(),
-            starts[:-1],
-            *scratch,
-            indptr[:-1].copy(),
-            indices,
-            data,
-        )
+        ends = starts[:-1].copy(), starts[:-1]
+        written = indptr[:-1].copy(), indices, data
+        count_terms(self.tokens, self.offsets, *ends, *scratch, *written)
         if indptr[-1] <= np.iinfo(np.int32).max:
             indptr = indptr.astype(np.int32)
         counts = csr_array((data, indices, indptr), shape=(self.n_docs, len(self.vocabulary)))
@@ -179,7 +171,7 @@ def analyze(
         [strings[i] for i in order],
         document_frequencies=frequencies[order],
         n_docs=n_docs,
-        forms=None if forms is None else [by_frequency(forms[i]) for i in order],
+        forms=None if forms is None else forms.taken(order),
     )
     return AnalyzedTexts(
         vocabulary, numbers[stream.tokens], stream.offsets, rules.segmenter is not None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import compress, count, islice
+from itertools import compress, count, repeat
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
-from softcosine.kernels.counting import count_documents, expand
+from softcosine.kernels.counting import count_documents
 from softcosine.text.analyzer import Analyzer, checked_tokens, describe
+from softcosine.text.packing import PackedLists, PackedStrings
 from softcosine.text.pieces import PieceTable, TokenTable
 from softcosine.text.words import JOINED
 
@@ -30,7 +31,7 @@ _BATCH_DOCUMENTS = 10_000
 
 def are_joined(terms: Sequence[str]) -> NDArray[np.bool_]:
     """Return which terms are joined words, shape (n_terms,)."""
-    return np.array([term[:1] == JOINED for term in terms], np.bool_)
+    return np.fromiter(map(str.startswith, terms, repeat(JOINED)), np.bool_, len(terms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +46,18 @@ class CountedFields:
         Number of documents that contain each term: in any field, then in each one.
     lengths : ndarray of shape (n_fields, n_terms), int64
         What each term adds to the lengths of documents: its occurrences, 0 for a joined word.
-    forms : list of dict of str to int, or None
-        Under stemming, the number of occurrences of each surface form of each stem; empty for
-        n-grams and phrases, whose forms depend on those of their stems.
+    forms : PackedLists or None
+        Under stemming, the surface forms of each stem; none for n-grams and phrases, whose forms
+        depend on those of their stems.
+    words : dict of str to int
+        The occurrences of each form.
     """
 
     terms: list[str]
     frequencies: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    forms: list[dict[str, int]] | None
+    forms: PackedLists | None
+    words: dict[str, int]
 
 
 def counted_fields(
@@ -82,11 +86,8 @@ def counted_fields(
         offsets = running_sum(lengths[number::n_fields])
         frequencies[number + 1], _ = document_frequencies(tokens, offsets, n_terms=n_terms)
         totals[number] = np.bincount(tokens, minlength=n_terms) * ~are_joined(stream.strings)
-    forms = words.forms
-    if forms is not None:
-        known = dict(zip(words.strings, forms, strict=True))
-        forms = [known.get(term, {}) for term in stream.strings]
-    return CountedFields(stream.strings, frequencies, totals, forms)
+    forms = words.forms and words.forms.extended([()] * (n_terms - len(words.strings)))
+    return CountedFields(stream.strings, frequencies, totals, forms, words.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,9 @@ class _Stream:
     tokens: NDArray[np.int32]
     offsets: NDArray[np.int64]
     strings: list[str]
-    forms: list[dict[str, int]] | None = None
+    forms: PackedLists | None = None  # the most frequent first
     words: dict[str, int] = field(default_factory=dict)
+    stems: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))  # of the words
 
 
 class _Chunks:
@@ -108,15 +110,10 @@ class _Chunks:
         self._begin(TokenTable())
 
     def _begin(self, table: PieceTable | TokenTable) -> None:
-        self._table = table
-        self._words: defaultdict[str, int] = defaultdict(count().__next__)
+        self.table = table
+        self._words: list[str] = []
         self._stems: defaultdict[str, int] = defaultdict(count().__next__)
         self._stem_of_word = np.empty(0, np.int32)  # -1 for a word that is left out
-        self._n_words = np.empty(0, np.int64)  # of each chunk
-        self._running = np.empty(0, np.int64)  # the words of chunk 0, of chunk 1, and so on
-
-    def __len__(self) -> int:
-        return len(self._n_words)
 
     def read(
         self, texts: Iterable[Any], progress: Callable[[int], object] | None, with_forms: bool
@@ -127,9 +124,9 @@ class _Chunks:
         lengths: list[NDArray[np.int64]] = [np.empty(0, np.int64)]
         n_docs = 0
         for batch in _batches(texts):
-            own, n_chunks = self._table_of(batch).number(batch)
+            own, n_words = self._table_of(batch).number(batch)
             numbers.append(own)
-            lengths.append(n_chunks)
+            lengths.append(n_words)
             n_docs += len(batch)
             if progress is not None:
                 progress(n_docs)
@@ -140,56 +137,54 @@ class _Chunks:
     def _table_of(self, batch: Sequence[Any]) -> PieceTable | TokenTable:
         """Return the table for texts, or for token lists; the other one is forgotten."""
         kind = PieceTable if isinstance(batch[0], str) else TokenTable
-        if not isinstance(self._table, kind):
+        if not isinstance(self.table, kind):
             cut, joints = self.analyzer.cut, self.analyzer.joints
             self._begin(PieceTable(cut, joints=joints) if kind is PieceTable else TokenTable())
-        return self._table
+        return self.table
 
     def _add_new(self) -> None:
-        """Apply the rules to the chunks that are not known yet."""
-        n_known = len(self._words)
-        running, n_words = self._table.words(len(self))
-        numbers = np.fromiter(map(self._words.__getitem__, running), np.int64, len(running))
-        words = list(islice(self._words, n_known, None))
+        """Apply the rules to the words that are not known yet."""
+        words = self.table.words(len(self._words))
         kept = np.fromiter(map(self.analyzer.keeps, words), bool, len(words))
         stems = np.full(len(words), -1, dtype=np.int32)
         stems[kept] = [
             self._stems[stem] for stem in self.analyzer.stem(list(compress(words, kept.tolist())))
         ]
+        self._words += words
         self._stem_of_word = np.concatenate([self._stem_of_word, stems])
-        self._n_words = np.concatenate([self._n_words, n_words])
-        self._running = np.concatenate([self._running, numbers])
 
     def _stream(
-        self, chunks: NDArray[np.int32], starts: NDArray[np.int64], with_forms: bool
+        self, words: NDArray[np.int32], starts: NDArray[np.int64], with_forms: bool
     ) -> _Stream:
-        """Replace each chunk by the stems of its words, numbered anew for these texts."""
-        chunk_counts = np.bincount(chunks, minlength=len(self))
-        owner = np.repeat(np.arange(len(self)), self._n_words)
-        stems, counts = self._stem_of_word[self._running], chunk_counts[owner]
-        kept = stems >= 0
-        n_stems = np.bincount(owner[kept], minlength=len(self))
+        """Replace words by their stems, numbered anew for these texts."""
+        n_times = np.bincount(words, minlength=len(self._words))
+        stems = np.where(n_times > 0, self._stem_of_word, -1)
         used = np.zeros(len(self._stems), np.bool_)
-        used[stems[kept & (counts > 0)]] = True
-        numbers = np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
-        tokens = np.empty(int(chunk_counts @ n_stems), dtype=np.int32)
-        offsets = np.empty_like(starts)
-        expand(chunks, starts, running_sum(n_stems), numbers[stems[kept]], tokens, offsets)
+        used[stems[stems >= 0]] = True
+        numbers = np.append(np.cumsum(used, dtype=np.int32) - 1, -1).astype(np.int32)
+        of_words = numbers[stems]  # -1 for a word that is left out
+        tokens = of_words[words]
+        kept = tokens >= 0
+        tokens, offsets = tokens[kept], running_sum(kept)[starts]
         strings = list(compress(self._stems, used.tolist()))
-        forms: list[dict[str, int]] | None = None
-        words: dict[str, int] = {}
-        if self.analyzer.stems:
-            word_counts = np.bincount(self._running, counts, len(self._words)).astype(np.int64)
-            own = (word_counts > 0) & (self._stem_of_word >= 0)
-            words = dict(
-                zip(compress(self._words, own.tolist()), word_counts[own].tolist(), strict=True)
-            )
-            if with_forms:
-                forms = [{} for _ in strings]
-                of_words = numbers[self._stem_of_word[own]].tolist()
-                for number, (word, n) in zip(of_words, words.items(), strict=True):
-                    forms[number][word] = n
-        return _Stream(tokens, offsets, strings, forms, words)
+        if not self.analyzer.stems:
+            return _Stream(tokens, offsets, strings)
+        own = np.flatnonzero(of_words >= 0)
+        names = map(self._words.__getitem__, own.tolist())
+        counted = dict(zip(names, n_times[own].tolist(), strict=True))
+        forms = _forms(of_words[own], counted, len(strings)) if with_forms else None
+        return _Stream(tokens, offsets, strings, forms, counted, of_words[own])
+
+
+def _forms(stems: NDArray[np.int32], words: dict[str, int], n_stems: int) -> PackedLists:
+    """Return the words of each stem, the most frequent first."""
+    names, bounds = list(words), running_sum(np.bincount(stems, minlength=n_stems))
+    flat = [names[i] for i in np.argsort(stems, kind="stable").tolist()]
+    starts = bounds.tolist()
+    for stem in np.flatnonzero(np.diff(bounds) > 1).tolist():
+        own = slice(*starts[stem : stem + 2])
+        flat[own] = by_frequency({word: words[word] for word in flat[own]})
+    return PackedLists(PackedStrings.of(flat), bounds)
 
 
 class AnalysisCache:
@@ -220,7 +215,7 @@ class AnalysisCache:
         if chunks is None or chunks.analyzer != analyzer:
             chunks = _Chunks(analyzer)
         stream = chunks.read(texts, progress, with_forms)
-        if len(chunks) <= self._max_chunks:
+        if len(chunks.table) <= self._max_chunks:
             self._chunks = chunks
         return stream
 
@@ -263,10 +258,10 @@ def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
     stream = replace(whole, tokens=whole.tokens[running], offsets=offsets)
     ends = np.repeat(stream.offsets[1:], np.diff(stream.offsets))
     room = ends - np.arange(len(stream.tokens))
-    forms, labels = None, [stream.strings]
+    labels = [stream.strings]
+    added: list[list[str]] = []  # the form of each n-gram
     if stream.forms is not None:
-        forms = [dict(counts) for counts in stream.forms]
-        labels.append([by_frequency(counts)[0] for counts in stream.forms])
+        labels.append([own[0] for own in stream.forms.lists()])
     # Equal terms, such as an n-gram and a token with a space, have one number.
     numbers = {string: number for number, string in enumerate(stream.strings)}
     n_after = np.zeros(len(whole.tokens), np.int64)
@@ -279,16 +274,15 @@ def with_ngrams(stream: _Stream, analyzer: Analyzer) -> _Stream:
         places = running[places]
         inserted.append((places, n_after[places], terms[which]))
         n_after[places] += 1
-        if forms is not None:
-            forms += [{} for _ in range(len(numbers) - len(forms))]
-            counts = np.bincount(which, minlength=len(names)).tolist()
-            for number, form, n in zip(terms.tolist(), *of_forms, counts, strict=True):
-                forms[number][form] = forms[number].get(form, 0) + n
+        for number, form in zip(terms.tolist(), *of_forms, strict=True) if of_forms else ():
+            if number == len(stream.strings) + len(added):
+                added.append([form])
     starts = running_sum(n_after + 1)
     tokens = np.empty(starts[-1], np.int32)
     tokens[starts[:-1]] = whole.tokens
     for places, n_before, terms in inserted:
         tokens[starts[places] + n_before + 1] = terms
+    forms = stream.forms and stream.forms.extended(added)
     return _Stream(tokens, starts[whole.offsets], list(numbers), forms)
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._ragged import running_sum
+from softcosine._ragged import running_sum, slices
 from softcosine.errors import InvalidInputError
 
 
@@ -229,8 +229,10 @@ class PackedLists:
             raise self._no_bounds()
 
     @classmethod
-    def of(cls, lists: Sequence[Sequence[str]]) -> PackedLists:
-        """Pack lists of strings."""
+    def of(cls, lists: Sequence[Sequence[str]] | PackedLists) -> PackedLists:
+        """Pack lists of strings; packed ones stay."""
+        if isinstance(lists, PackedLists):
+            return lists
         packed = cls(PackedStrings.of(chain.from_iterable(lists)), running_sum(map(len, lists)))
         packed._lists = tuple(map(tuple, lists))
         return packed
@@ -244,6 +246,13 @@ class PackedLists:
             strings = self.flat.strings()
             self._lists = tuple(strings[start:end] for start, end in pairwise(bounds))
         return self._lists
+
+    def taken(self, numbers: NDArray[np.integer[Any]]) -> PackedLists:
+        """Return the lists of some numbers."""
+        _, places = slices(self.bounds, numbers)
+        strings = self.flat.strings()
+        flat = PackedStrings.of([strings[i] for i in places.tolist()])
+        return PackedLists(flat, running_sum(np.diff(self.bounds)[numbers]))
 
     def check(self) -> None:
         """Decode all lists; raise InvalidInputError if that fails."""

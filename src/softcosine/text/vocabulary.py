@@ -67,7 +67,7 @@ class Vocabulary:
         *,
         document_frequencies: ArrayLike | None = None,
         n_docs: int | None = None,
-        forms: Sequence[Sequence[str]] | None = None,
+        forms: Sequence[Sequence[str]] | PackedLists | None = None,
     ) -> None:
         numbered = Terms(PackedStrings.of(_distinct(terms)))
         self._set(
@@ -455,7 +455,7 @@ def _in_order(numbers: Mapping[str, int], *, source: str, repair: str) -> list[s
 def _distinct(terms: Iterable[str]) -> tuple[str, ...]:
     check_list("terms", terms)
     checked = tuple(terms)
-    for number, term in enumerate(checked):
+    for number, term in enumerate(() if {*map(type, checked)} <= {str} else checked):
         if not isinstance(term, str):
             raise InvalidInputError(
                 f"term {number} is {term!r}, of type {type(term).__name__}; terms are strings."

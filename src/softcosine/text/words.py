@@ -53,7 +53,7 @@ MAX_WORD_LENGTH = 64
 _JOINTS = "-_./&\u2010\u2011\u2012\u2013\u2212\uff0d\uff3f\uff0f\uff0e\uff06"
 _OF_FRACTIONS = "./&\uff0f\uff0e\uff06"  # joints that keep short numbers apart
 JOINED = "\u2060"  # begins a joined word
-MOST_PARTS, _LONGEST_JOINED = 5, 24  # more are addresses and paths
+MOST_PARTS, LONGEST_JOINED = 5, 24  # more are addresses and paths
 LETTER = re.compile(r"[^\W\d_]")
 _JOINERS = "'\u00b7\u05f3\u05f4"
 _POSSESSIVE = re.compile("(?:'s)+$")
@@ -294,8 +294,8 @@ def joined_runs(text: str, located: Sequence[tuple[int, int, str]]) -> list[tupl
     for first, stop in pairwise([0, *ends, len(located)]):
         word = "".join([part for _, _, part in located[first:stop]])
         initials = len(word) == stop - first
-        several = 1 < stop - first <= (_LONGEST_JOINED if initials else MOST_PARTS)
-        if several and len(word) <= _LONGEST_JOINED and LETTER.search(word):
+        several = 1 < stop - first <= (LONGEST_JOINED if initials else MOST_PARTS)
+        if several and len(word) <= LONGEST_JOINED and LETTER.search(word):
             found.append((first, stop, JOINED + word))
     return found
 

@@ -136,10 +136,8 @@ def numbered(own: Vocabulary, vocabulary: Vocabulary) -> tuple[NDArray[np.int32]
     if not new.shape[0]:
         return numbers, vocabulary
     numbers[new] = len(vocabulary) + np.arange(new.shape[0], dtype=np.int32)
-    forms: list[tuple[str, ...]] | None = None
-    if vocabulary.has_forms:  # for all terms or for none
-        known = own.forms
-        forms = [() if known is None else known[i] for i in new.tolist()]
+    # For all terms or for none.
+    forms = [own.forms_of(i) for i in new.tolist()] if vocabulary.has_forms else None
     return numbers, vocabulary.extended([own.terms[i] for i in new.tolist()], forms=forms)
 
 

@@ -752,12 +752,12 @@ class PendingCommit:
         They are in code point order. Terms outside the limits of the index, or of deleted documents
         alone, are removed.
         """
-        n_given, terms = len(self._space.S), self.vocabulary.terms
         fresh = self._fresh
         parts = {one.part for one in fresh}
         limited = self.settings.leaves_terms_out
         if not limited and self._n_batches < 2 and all(one.live is None for one in fresh):
             return  # a batch is numbered so
+        n_given, terms = len(self._space.S), self.vocabulary.terms
         kept = within_df_limits(
             _document_frequencies(fresh, len(terms)), self.n_live,
             min_df=self.settings.min_df, max_df=self.settings.max_df,

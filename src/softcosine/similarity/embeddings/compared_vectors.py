@@ -13,7 +13,7 @@ from softcosine._ragged import running_sum
 from softcosine._threads import for_each_chunk
 from softcosine.kernels.selection import pair_similarities
 from softcosine.similarity.embeddings.nearest import Nearest, UnitVectors
-from softcosine.similarity.embeddings.vector_table import DeferredTable, VectorTable
+from softcosine.similarity.embeddings.vector_table import DeferredTable, UnitRows, VectorTable
 from softcosine.similarity.identity_cache import LastTuple
 from softcosine.similarity.neighbors import Neighbors
 from softcosine.similarity.source import (
@@ -29,6 +29,7 @@ from softcosine.similarity.source import (
 class _Prepared:
     """Known strings of a searched sequence, in code point order."""
 
+    found: tuple[UnitRows, NDArray[np.int32]]  # of all strings
     known: list[str]  # positions in the sequence
     order: NDArray[np.intp]  # numbers in `known`, sorted by string, equal ones by position
     positions: NDArray[np.int32]  # positions in the sequence, sorted by string
@@ -128,11 +129,12 @@ class ComparedVectors:
         and rounded to float32, with the same bits as from `similarities`.
         """
         check_limit(max_neighbors)
-        table, rows = self.table.look_up(terms)
+        prepared = self._searched(among) if terms is among else None
+        table, rows = self.table.look_up(terms) if prepared is None else prepared.found
         known = np.flatnonzero(rows >= 0)
         if len(known) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        prepared = self._prepared.get(among, lambda: self._prepare(among))
+        prepared = prepared or self._searched(among)
         if len(prepared.vectors) == 0:
             return Neighbors.none(len(terms))
         nearest = Nearest(prepared.vectors, threshold=self.threshold, exponent=self.exponent)
@@ -151,9 +153,12 @@ class ComparedVectors:
         found = Neighbors(running_sum(counts), prepared.positions[columns], similarities)
         return found.of_some(known, len(terms))
 
+    def _searched(self, among: Sequence[str]) -> _Prepared:
+        return self._prepared.get(among, lambda: self._prepare(among))
+
     def _prepare(self, among: Sequence[str]) -> _Prepared:
         """Vectors of the known strings of `among`."""
-        table, rows = self.table.look_up(among)
+        table, rows = found = self.table.look_up(among)
         positions = np.flatnonzero(rows >= 0)
         known = [among[i] for i in positions.tolist()]
         order = np.array(sorted(range(len(known)), key=known.__getitem__), np.intp)
@@ -162,7 +167,7 @@ class ComparedVectors:
         strings = (numbers.setdefault(known[i], len(numbers)) for i in order.tolist())
         vectors = UnitVectors(units, scales, np.fromiter(strings, np.int32, len(known)))
         places = positions[order].astype(np.int32)
-        return _Prepared(known, order, places, vectors, numbers)
+        return _Prepared(found, known, order, places, vectors, numbers)
 
     def state(self) -> SourceState:
         """State from which an equal source can be built; vectors keep their dtype."""

@@ -34,7 +34,7 @@ def english_share(vocabulary: Vocabulary) -> float:
     weight. Words of at least `_TELLING_LENGTH` letters count; if there are none, all words count. 0
     for an empty vocabulary.
     """
-    forms = vocabulary.forms or tuple((term,) for term in vocabulary.terms)
+    forms = vocabulary.forms or ((),) * len(vocabulary)
     frequencies = vocabulary.document_frequencies
     weights = np.ones(len(vocabulary)) if frequencies is None else frequencies.astype(np.float64)
     # Under stemming, use the most frequent form of each stem.

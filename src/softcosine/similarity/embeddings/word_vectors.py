@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -121,16 +122,16 @@ class WordVectors:
         word), then without accents: *café* has the vector of *cafe* in a table without *café*.
         """
         places = self._names.indices(terms)
-        if len(places) and places.min() < 0:
-            get, folded = self._names.get, self._by_folded()
-            for i in np.flatnonzero(places < 0).tolist():
-                term = terms[i]
-                key = term.casefold()
-                place = get(key) if key != term else -1
-                places[i] = place if place >= 0 else folded.get(key, -1)
-                if places[i] < 0 and (bare := unaccented(key)) != key:
-                    place = get(bare)
-                    places[i] = place if place >= 0 else folded.get(bare, -1)
+        for bare in (str, unaccented):
+            missing = np.flatnonzero(places < 0).tolist()
+            if bare is unaccented:
+                missing = [i for i in missing if not terms[i].isascii()]
+            if not missing:
+                continue
+            keys = [bare(terms[i].casefold()) for i in missing]
+            found, folded = self._names.indices(keys), self._by_folded()
+            others = np.fromiter(map(folded.get, keys, repeat(-1)), np.int32, len(keys))
+            places[missing] = np.where(found < 0, others, found)
         there = places >= 0
         rows = np.full(len(places), -1, np.int32)
         rows[there] = self._rows[places[there]]

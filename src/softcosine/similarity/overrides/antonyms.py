@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,16 +76,10 @@ class Antonyms:
 
     def opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
         """Whether ``left[i]`` and ``right[i]`` are opposites, shape (n_pairs,)."""
-        opposites = self._opposites
         none: frozenset[str] = frozenset()
-        return np.fromiter(
-            (
-                b.casefold() in opposites.get(a.casefold(), none)
-                for a, b in zip(left, right, strict=True)
-            ),
-            np.bool_,
-            len(left),
-        )
+        opposites = map(self._opposites.get, map(str.casefold, left), repeat(none))
+        pairs = zip(map(str.casefold, right), opposites, strict=True)
+        return np.fromiter((b in found for b, found in pairs), np.bool_, len(left))
 
 
 @cache

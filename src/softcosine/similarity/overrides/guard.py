@@ -36,7 +36,7 @@ _DIGIT = re.compile(rf"\d|^{JOINED}")  # or a joined word, whose parts are terms
 _IDEOGRAPHS = re.compile(
     "[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]+"
 )
-_Searched = tuple[Sequence[str], NDArray[np.int32], NDArray[np.bool_]]
+_Searched = tuple[Sequence[str], NDArray[np.int64], NDArray[np.bool_]]
 _MORE_ASKED = 4  # extra neighbours requested at first for a character pair
 
 
@@ -158,29 +158,31 @@ class Guarded(SourceOfOne):
         """Return the most similar strings of `among` of every term, after the guard."""
         check_limit(max_neighbors)
         free, positions, listed = self._free.get(among, lambda: self._searched(among))
-        every, own = self._reachable(terms)
+        every, own = (positions, listed) if terms is among else self._reachable(terms)
         if len(every) == 0 or len(free) == 0 or max_neighbors == 0:
             return Neighbors.none(len(terms))
-        n_opposites = np.zeros(len(terms), np.int64)
-        for i in every.tolist():  # estimates
-            of_pieces = _MORE_ASKED if self.separate_pieces and pair_in_run(terms[i]) else 0
-            n_opposites[i] = len(self.antonyms.of(terms[i])) + of_pieces
+        opposites = map(self.antonyms.of, terms)
+        n_opposites = np.fromiter(map(len, opposites), np.int64, len(terms))  # estimates
+        if self.separate_pieces:
+            n_opposites += [_MORE_ASKED * bool(pair_in_run(term)) for term in terms]
         opposed = n_opposites > 0
 
         def best(words: Sequence[str], asked: NDArray[np.int64], limit: int) -> Settled:
+            words = free if terms is among and len(words) == len(free) else words
             found = neighbors_by(self.source, words, free, max_neighbors=limit)
             rows, stay = found.rows(), np.ones(len(found.indices), np.bool_)
-            doubtful = np.flatnonzero((opposed | own)[asked][rows] | listed[found.indices])
+            columns = positions[found.indices].astype(np.int32)
+            doubtful = np.flatnonzero((opposed | own)[asked][rows] | listed[columns])
             left = [words[i] for i in rows[doubtful].tolist()]
-            right = [free[j] for j in found.indices[doubtful].tolist()]
+            right = [among[j] for j in columns[doubtful].tolist()]
             stay[doubtful] = ~self.apart(left, right)
-            kept = found.where(stay, max_neighbors=max_neighbors)
+            kept = replace(found, indices=columns).where(stay, max_neighbors=max_neighbors)
             # Request more neighbours for terms whose list was full but has too few after the guard.
             lengths, n_kept = np.diff(found.indptr), np.diff(kept.indptr)
             more = (n_kept < max_neighbors) & (lengths >= limit)
-            return replace(kept, indices=positions[kept.indices]), ~more
+            return kept, ~more
 
-        first = max_neighbors + int(n_opposites.max())
+        first = max_neighbors + int(n_opposites[every].max())
         return neighbors_in_rounds(best, terms, [(every, first)])
 
     def _opposed(self, left: Sequence[str], right: Sequence[str]) -> NDArray[np.bool_]:
@@ -196,7 +198,7 @@ class Guarded(SourceOfOne):
         """Whether each term is similar to itself only."""
         alone = np.zeros(len(terms), np.bool_)
         if self.isolate_digits:
-            alone[:] = [bool(_DIGIT.search(term)) for term in terms]
+            alone[:] = [not term.isalpha() and bool(_DIGIT.search(term)) for term in terms]
         if self.separate_pieces:
             alone |= np.fromiter(map(_means_nothing, terms), np.bool_, len(terms))
         return alone
@@ -212,9 +214,9 @@ class Guarded(SourceOfOne):
     def _searched(self, among: Sequence[str]) -> _Searched:
         """Strings of `among` that may be neighbours, their positions, and which are by a list."""
         positions, listed = self._reachable(among)
-        if len(positions) < len(among):
-            among = tuple(among[i] for i in positions.tolist())
-        return among, positions.astype(np.int32), listed[positions]
+        if len(positions) == len(among):
+            return among, positions, listed
+        return tuple(map(among.__getitem__, positions.tolist())), positions, listed
 
     def state(self) -> SourceState:
         """State from which an equal source can be built, with the antonyms."""
