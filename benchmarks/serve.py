@@ -3,6 +3,9 @@
 The index is that of the demo: the names of Unicode's symbols. Clients are threads of one process
 that each keep a connection over loopback; a writer adds a hundred documents a second, ten at a
 time. bm25s and tantivy answer behind the same stack (`serve_peer.py`), where they are installed.
+
+With ``--answers`` it measures the processor time of an answer instead, against that of the search
+alone, on 20 Newsgroups.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import numpy as np
 
 import softcosine as sc
 from measure import write_report
+from newsgroups import newsgroups
 from serve_peer import PEERS
 from softcosine.cli.symbols import index_symbols
 
@@ -37,7 +41,20 @@ K = 10
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each row")
-    seconds = parser.parse_args().seconds
+    parser.add_argument("--answers", action="store_true", help="what an answer takes to a search")
+    arguments = parser.parse_args()
+    if arguments.answers:
+        index = sc.SoftIndex.from_texts(newsgroups(), encoder="static")
+        rows, facts = answers(index, runs=3)
+        notes = (
+            "Medians over all queries of the best of the runs, each on one thread. Queries are "
+            "three words of a document. A search fetches ten hits with their texts; an answer of "
+            "the server has their highlights, too. CPU is that of all threads. With --answers.",
+        )
+        title = "What does an answer with ten highlights take, against the search alone?"
+        print(write_report("serve_answers", title, rows, facts, notes=notes, script="serve"))
+        return
+    seconds = arguments.seconds
     peers = [peer for peer in PEERS if find_spec(peer)]
     rows, facts = measured(index_symbols(), CLIENTS, seconds=seconds, peers=peers)
     print(
@@ -102,6 +119,44 @@ def measured(
         "seconds a row": seconds,
         "start to the first answer, s": round(started, 2),
     }
+
+
+def answers(index: sc.SoftIndex, *, runs: int) -> tuple[list[dict[str, object]], dict[str, object]]:
+    """Return the processor time of a search, with highlights, and over HTTP; and facts."""
+    queries = queries_of(index)[:200]
+    with tempfile.TemporaryDirectory() as folder:
+        index.save(Path(folder) / "symbols")
+        opened = sc.SoftIndex.open(Path(folder) / "symbols")
+        with running_server(Path(folder)) as (address, pid), ExitStack() as connections:
+            server = partial(processor_ms, pid)
+            ways: dict[str, tuple[Callable[[], float | None], Callable[[str], object]]] = {
+                "search alone": (_own_ms, partial(opened.search, k=K)),
+                "search and ten highlights": (_own_ms, _in_process(opened)),
+                "HTTP answer with ten highlights": (server, _connected(address, connections)),
+            }
+            taken = {way: np.full(len(queries), np.inf) for way in ways}
+            with sc.using_threads(1):
+                for _ in range(runs + 1):  # in the first, kernels are compiled
+                    for place, query in enumerate(queries):
+                        for way, (clock, answer) in ways.items():
+                            began = clock() or 0.0
+                            answer(query)
+                            own = (clock() or 0.0) - began
+                            taken[way][place] = min(taken[way][place], own)
+    medians = {way: float(np.median(own)) for way, own in taken.items()}
+    rows: list[dict[str, object]] = [
+        {
+            "way": way,
+            "CPU ms": round(own, 2),
+            "of the search": round(own / medians["search alone"], 2),
+        }
+        for way, own in medians.items()
+    ]
+    return rows, {"documents": len(index), "queries": len(queries), "runs": runs}
+
+
+def _own_ms() -> float:
+    return 1000.0 * time.process_time()
 
 
 def queries_of(index: sc.SoftIndex) -> list[str]:

@@ -12,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from softcosine.errors import InvalidInputError
+from softcosine.text import words
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.corpus import analyze
 from softcosine.text.words import JOINED, MAX_WORD_LENGTH, find_words, normalize
@@ -99,6 +100,15 @@ def test_spans_have_the_words_and_lie_in_the_text(text):
     assert [span.word for span in spans] == Analyzer().words(text)
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
     assert [span.start for span in spans] == sorted(span.start for span in spans)
+
+
+@given(texts)
+@example("it's a dog's \u2026 \u2018co\u00adop\u2019 e\u0301t\u00e9")
+def test_places_are_those_of_characters_that_are_normalised_one_by_one(text):
+    spans = Analyzer().spans(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "_stays_one", lambda character: False)
+        assert spans == Analyzer().spans(text)
 
 
 @given(

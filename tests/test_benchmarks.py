@@ -389,6 +389,14 @@ def test_the_http_server_is_measured(benchmark, texts):
     assert facts["documents"] == 60
 
 
+def test_an_answer_of_the_http_server_is_measured_against_its_search(benchmark, texts):
+    pytest.importorskip("prometheus_client")
+    rows, facts = benchmark("serve").answers(SoftIndex.from_texts(texts, plain=True), runs=1)
+    assert next(row["of the search"] for row in rows) == 1.0
+    assert all(row["CPU ms"] >= 0.0 for row in rows)
+    assert facts["documents"] == len(texts)
+
+
 def test_remote_index(benchmark, texts):
     pytest.importorskip("s3fs")
     pytest.importorskip("moto.server")

@@ -10,16 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies as own
-from softcosine.index.search import execution
+from softcosine.index.search import execution, highlights
 from softcosine.index.search.highlights import (
     Mark,
     Snippet,
+    Worths,
+    by_worth,
     sentences,
-    snippet,
     without_title,
 )
 from softcosine.index.soft_index import SoftIndex
 from softcosine.text.analyzer import Analyzer
+from softcosine.text.words import joined_runs
 from toys import ToySource
 
 PLAIN = Analyzer()
@@ -32,6 +34,10 @@ def marked(found):
 def worths(**weights):
     """What terms are worth, each like a query word of its own."""
     return {term: (weight, kind, term) for term, (weight, kind) in weights.items()}
+
+
+def snippet(text, analyzer, weights, **options):
+    return highlights.snippet(text, Worths(analyzer, weights, {}), **options)
 
 
 def test_matching_words_are_marked_where_they_stand():
@@ -242,13 +248,13 @@ def test_of_many_long_texts_the_beginnings_are_searched(monkeypatch):
     texts = [f"tea pot {number}. {long}. Some green tea" for number in range(40)]
     index = SoftIndex.from_texts(texts, plain=True, encoder=None)
     monkeypatch.setattr(execution, "_READ", 400_000)
-    read, spans = [], Analyzer.spans
+    read, words_in = [], highlights.words_in
 
-    def counting(analyzer, text):
+    def counting(text, cut):
         read.append(len(text))
-        return spans(analyzer, text)
+        return words_in(text, cut)
 
-    monkeypatch.setattr(Analyzer, "spans", counting)
+    monkeypatch.setattr(highlights, "words_in", counting)
     for hit in index.search("green tea", k=5):  # all of each text
         assert hit.snippet.text.endswith("green tea")
     assert sum(read) > 5 * 70_000
@@ -297,3 +303,88 @@ def test_passages_of_text_without_spaces_end_behind_a_whole_character(unit):
 def test_a_long_word_is_cut_where_the_passage_ends():
     found = snippet(f"see {'x' * 900}", PLAIN, {})
     assert len(found.text) == 241
+
+
+def test_words_with_joints_are_marked_beside_others():
+    index = SoftIndex.from_texts(["anti-slip mats, green tea"], plain=True, encoder=None)
+    (hit,) = index.search("green antislip")
+    assert marked(hit.snippet) == "[anti]-[slip] mats, [green] tea"
+
+
+def worths_by_definition(text, analyzer, weights):
+    """What the words of a text are worth by their places, each word read alone."""
+    spans = analyzer.spans(text)
+    kept = [place for place, span in enumerate(spans) if analyzer.keeps(span.word)]
+    stems = [stem for place in kept for stem in analyzer.stem([spans[place].word])]
+    terms = [(kept[a:b], " ".join(stems[a:b])) for a, b in analyzer.ranges(stems)]
+    terms += [(range(a, b), *analyzer.stem([word])) for a, b, word in joined_runs(text, spans)]
+    found = {}
+    for places, term in terms:
+        worth = weights.get(term, (0.0, "", ""))
+        found |= {
+            one: max(found.get(one, worth), worth, key=by_worth) for one in places if worth[0] > 0.0
+        }
+    return [one.start for one in spans], [one.end for one in spans], dict(sorted(found.items()))
+
+
+def windows_by_definition(text, starts, ends, found, width):
+    """Starts of the passages of nearly the greatest weight, every passage weighed."""
+    pieces = highlights._pieces(text, starts, width, licences=True)
+    licensed = {place for first, last, own in pieces if own for place in range(first, last)}
+    counted = {place: worth for place, worth in found.items() if place not in licensed}
+    exact = {place for place, worth in found.items() if worth[1] == "exact"}
+    plain = [piece for piece in pieces if not piece[2]]
+    if plain and (not exact or exact - licensed):
+        pieces, found = plain, counted
+    weights = []
+    for first, last, _ in pieces:
+        begin = 0 if starts[first] <= 20 else starts[first]
+        words = {}
+        for place, (weight, _, word) in found.items():
+            if place >= first and ends[place] < begin + width:
+                words[word] = max(weight, words.get(word, 0.0))
+        held = any(first <= place < last for place in found)
+        weights.append(sum(words.values()) if held else 0.0)
+    least = 0.9 * max(weights) if exact else 0.0
+    near = [one[0] for one, weight in zip(pieces, weights, strict=True) if weight >= least]
+    return [text[starts[one] : starts[one] + width] for one in near]
+
+
+LICENCES = ("All rights reserved", "Copyright 1999", "without any warranty", "was issued as is")
+SAID = (*own.WORDS, "anti-slip", "dog's", "\u6771\u4eac\u90fd", *LICENCES)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(SAID), st.sampled_from([" ", " ", ". ", "\n", "\u3002", "! ", "-"])
+        ),
+        max_size=60,
+    ),
+    st.lists(
+        st.tuples(
+            st.sampled_from([*SAID, "antislip", "rights reserved"]),
+            st.sampled_from([-1.0, 0.5, 0.95, 1.0]),
+            st.sampled_from(["exact", "near"]),
+        ),
+        max_size=4,
+    ),
+    st.sampled_from([PLAIN, Analyzer("english", max_ngram=2), Analyzer("german", min_length=2)]),
+    st.sampled_from([40, 90, 240]),
+)
+def test_passages_are_chosen_as_if_every_word_and_passage_were_weighed(
+    said, terms, analyzer, width
+):
+    text = "".join(map("".join, said))
+    weights = {
+        term: (weight, kind, word) for word, weight, kind in terms for term in analyzer.terms(word)
+    }
+    expected = worths_by_definition(text, analyzer, weights)
+    worths = Worths(analyzer, weights, {})
+    for _ in range(2):  # once more with remembered stems
+        assert worths.located(text) == expected
+        asked = []
+        highlights.snippet(text, worths, nearest=asked.append, width=width)
+        if len(text) > width and expected[0]:
+            windows = windows_by_definition(text, *expected, width)
+            assert asked == ([windows] if len(windows) > 1 else [])

@@ -10,16 +10,17 @@ import msgspec
 from starlette.responses import Response
 
 from softcosine.files import parsed_json
+from softcosine.index.wire import wire
 
 _MOST_CONTAINERS = 250_000  # a list takes 30 times as much memory as its text
 
 
 def json_bytes(value: Any) -> bytes:
-    """Return a value as JSON in UTF-8."""
+    """Return JSON types and results, such as snippets, as JSON in UTF-8."""
     try:
         return msgspec.json.encode(value)
     except (ValueError, OverflowError):  # a lone surrogate, or an integer of more than 64 bits
-        return json.dumps(value, allow_nan=False).encode()
+        return json.dumps(value, allow_nan=False, default=wire).encode()
 
 
 def json_response(

@@ -213,7 +213,7 @@ def _too_many(most: int) -> Problem:
 
 
 def _hits(view: View, name: str, body: Any) -> dict[str, Any]:
-    """Return the answer of a search, with the parts of hits that it names."""
+    """Return the answer of a search, with the parts of hits that it names, for `json_bytes`."""
     index, started = view.index, time.perf_counter()
     if getattr(body, "plain", False):
         index, body = view.plain, msgspec.structs.replace(body, ask="words")
@@ -228,7 +228,7 @@ def _hits(view: View, name: str, body: Any) -> dict[str, Any]:
     records = list[dict[str, Any]]()
     for hit in hits:
         check_deadline()
-        records.append({name: wire(getattr(hit, name)) for name in names})
+        records.append({name: getattr(hit, name) for name in names})
         if getattr(body, "explain", False):
             scoring = {name: getattr(body, name) for name in ScoringOptions.__struct_fields__}
             parts = index.explain(body.q, hit.id, **scoring).parts

@@ -37,26 +37,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, pairwise
 from operator import add
 from typing import NamedTuple
 
 # Splits a run of characters of scripts without spaces into words; joined, they are the run.
 Segmenter = Callable[[str], list[str]]
+Located = tuple[int, int, str]  # start, end and string of a word
 
 # Long enough for the words of all languages and a hexadecimal SHA-256 digest, short enough that
 # encoded attachments do not fill the vocabulary.
 MAX_WORD_LENGTH = 64
 
 _JOINTS = "-_./&\u2010\u2011\u2012\u2013\u2212\uff0d\uff3f\uff0f\uff0e\uff06"
+_JOINT = re.compile(rf"[{_JOINTS}](?<=[^{_JOINTS}\s].)(?=[^{_JOINTS}\s])")
 _OF_FRACTIONS = "./&\uff0f\uff0e\uff06"  # joints that keep short numbers apart
 JOINED = "\u2060"  # begins a joined word
 MOST_PARTS, LONGEST_JOINED = 5, 24  # more are addresses and paths
 LETTER = re.compile(r"[^\W\d_]")
 _JOINERS = "'\u00b7\u05f3\u05f4"
 _POSSESSIVE = re.compile("(?:'s)+$")
+_POSSESSIVES = re.compile("'s")
 _APOSTROPHES = str.maketrans({"\u2019": "'", "\u2018": "'", "\u02bc": "'", "\u201b": "'"})
 _SOME_APOSTROPHE = re.compile("[\u2018\u2019\u201b\u02bc]")
 _PICTOGRAMS = (
@@ -68,9 +72,10 @@ _INVISIBLE = re.compile(  # among them skin tones, and joiners except between pi
     "[\u00ad\u034f\u061c\u0640\u180e\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
     "\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef\U0001f3fb-\U0001f3ff])+"
 )
+_BEYOND_ASCII = r"(?![\x00-\x7f])"  # before a large class, which takes long to fail
 _EMOJI = (
-    f"[{_PICTOGRAMS}](?:\u200d[{_PICTOGRAMS}])*[\U000e0020-\U000e007f]*"
-    "|[\U0001f1e6-\U0001f1ff]{1,2}|[#*]\u20e3"
+    rf"{_BEYOND_ASCII}(?:[{_PICTOGRAMS}](?:\u200d[{_PICTOGRAMS}])*[\U000e0020-\U000e007f]*"
+    r"|[\U0001f1e6-\U0001f1ff]{1,2})|[#*]\u20e3|"
 )
 _DOTTED_I = re.compile("i\u0307+")
 # Scripts written without spaces, with their combining marks, without their digits.
@@ -256,19 +261,25 @@ def word_spans(text: str, segmenter: Segmenter | None = None) -> list[Span]:
         The words are those of ``find_words(normalize(text), segmenter)``. If one character makes
         several words (``½`` is ``1``, ``2``), they have the same offsets.
     """
-    if text.isascii():
-        return list(map(Span._make, located_words(normalize(text))))
-    spans = []
+    return list(map(Span._make, words_in(text, segmenter)))
+
+
+def words_in(text: str, segmenter: Segmenter | None = None) -> list[Located]:
+    """Return the same as plain tuples, faster."""
+    special = "" if text.isascii() else "".join(sorted(c for c in {*text} if not _stays_one(c)))
+    if not special:
+        return located_words(normalize(text), segmenter)
+    found = []
     # White space is never inside a word and does not combine in normalisation, so the text is
-    # processed between white space.
-    for piece in re.finditer(r"\S+", text):
+    # processed between white space where characters are not normalised one by one.
+    for piece in re.finditer(rf"[^{re.escape(special)}]+(?!\S)|\S+", text):
         normalized, starts, ends = _aligned(piece.group(), piece.start())
         for start, end, word in located_words(normalized, segmenter):
-            spans.append(Span(starts[start], ends[end - 1], word))
-    return spans
+            found.append((starts[start], ends[end - 1], word))
+    return found
 
 
-def joined_runs(text: str, located: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+def joined_runs(text: str, located: Sequence[Located]) -> list[Located]:
     r"""Return the runs of words that joints make one word: first, stop, and the joined word.
 
     Parameters
@@ -284,23 +295,22 @@ def joined_runs(text: str, located: Sequence[tuple[int, int, str]]) -> list[tupl
     >>> joined_runs(text, located_words(text))
     [(0, 2, '\u2060antislip'), (2, 4, '\u206062042rs')]
     """
-    # Most words have a blank between them: that is looked at first.
-    ends = [
-        i
-        for i, (left, right) in enumerate(pairwise(located), 1)
-        if right[0] - left[1] != 1 or text[left[1]] == " " or not is_joint(text, left, right)
-    ]
-    found = []
-    for first, stop in pairwise([0, *ends, len(located)]):
+    starts, runs, found = [start for start, _, _ in located], list[tuple[int, int]](), []
+    for joint in _JOINT.finditer(text):
+        place = bisect_left(starts, joint.end())
+        pair = located[place - 1 : place + 1] if place else ()
+        if len(pair) == 2 and pair[1][0] == joint.end() and is_joint(text, *pair):
+            first = runs.pop()[0] if runs and runs[-1][1] == place else place - 1
+            runs.append((first, place + 1))
+    for first, stop in runs:
         word = "".join([part for _, _, part in located[first:stop]])
-        initials = len(word) == stop - first
-        several = 1 < stop - first <= (LONGEST_JOINED if initials else MOST_PARTS)
+        several = stop - first <= (LONGEST_JOINED if len(word) == stop - first else MOST_PARTS)
         if several and len(word) <= LONGEST_JOINED and LETTER.search(word):
             found.append((first, stop, JOINED + word))
     return found
 
 
-def is_joint(text: str, left: tuple[int, int, str], right: tuple[int, int, str]) -> bool:
+def is_joint(text: str, left: Located, right: Located) -> bool:
     """Whether one joint stands between two words, neither of a script without spaces."""
     joint = text[left[1] : right[0]]
     if len(joint) != 1 or joint not in _JOINTS or has_unspaced(left[2] + right[2]):
@@ -309,36 +319,36 @@ def is_joint(text: str, left: tuple[int, int, str], right: tuple[int, int, str])
     return not fraction or joint not in _OF_FRACTIONS
 
 
-def located_words(
-    normalized: str, segmenter: Segmenter | None = None
-) -> list[tuple[int, int, str]]:
+def located_words(normalized: str, segmenter: Segmenter | None = None) -> list[Located]:
     """Return start, end and string of each word; offsets refer to the normalised text."""
-    if normalized.isascii():
-        return [_whole(match.start(), match.group()) for match in _ASCII_WORD.finditer(normalized)]
-    found: list[tuple[int, int, str]] = []
-    for match in _patterns()["word"].finditer(normalized):
-        word = match.group()
-        if has_unspaced(word):
-            found.extend(_cut_at_unspaced(match.start(), word, segmenter))
-        else:
-            found.append(_whole(match.start(), word))
+    parts = (_ASCII_WORD if normalized.isascii() else _patterns()["word"]).split(normalized)
+    words, bounds = parts[1::2], [*accumulate(map(len, parts))]  # between them is what separates
+    found = list(zip(bounds[:-1:2], bounds[1::2], words, strict=True))
+    if has_unspaced(normalized):
+        found = [own for one in found for own in _cut_at_unspaced(one, segmenter)]
+    whole = [bisect_right(found, (one.start(),)) - 1 for one in _POSSESSIVES.finditer(normalized)]
+    if len(max(words, key=len, default="")) > MAX_WORD_LENGTH:
+        whole += range(len(found))
+    for place in whole:
+        found[place] = _whole(*found[place])
     return found
 
 
-def _whole(start: int, word: str) -> tuple[int, int, str]:
+def _whole(start: int, end: int, word: str) -> Located:
     """Drop a final 's and truncate an overlong word; idempotent."""
-    word = _POSSESSIVE.sub("", word) if word.endswith("'s") else word
-    end = start + len(word)
-    if len(word) > MAX_WORD_LENGTH:
-        word = _POSSESSIVE.sub("", word[:MAX_WORD_LENGTH].rstrip(f".{_JOINERS}"))
-    return start, end, word
+    cut = _POSSESSIVE.sub("", word)
+    end -= len(word) - len(cut)
+    if len(cut) > MAX_WORD_LENGTH:
+        cut = _POSSESSIVE.sub("", cut[:MAX_WORD_LENGTH].rstrip(f".{_JOINERS}"))
+    return start, end, cut
 
 
-def _cut_at_unspaced(
-    offset: int, word: str, segmenter: Segmenter | None
-) -> list[tuple[int, int, str]]:
+def _cut_at_unspaced(located: Located, segmenter: Segmenter | None) -> list[Located]:
     """Split a word at its runs of characters of scripts without spaces."""
-    found: list[tuple[int, int, str]] = []
+    offset, _, word = located
+    if not has_unspaced(word):
+        return [located]
+    found: list[Located] = []
     done = 0
     for run in _patterns()["unspaced_run"].finditer(word):
         found.extend(_located_rest(offset + done, word[done : run.start()]))
@@ -351,7 +361,7 @@ def _cut_at_unspaced(
     return found
 
 
-def _pairs(offset: int, run: str) -> list[tuple[int, int, str]]:
+def _pairs(offset: int, run: str) -> list[Located]:
     """Split a run into overlapping character pairs; a single character stays one."""
     characters: Sequence[str] = run
     bounds: Sequence[int] = range(offset, offset + len(run) + 1)
@@ -364,7 +374,7 @@ def _pairs(offset: int, run: str) -> list[tuple[int, int, str]]:
     return list(zip(bounds, bounds[2:], pairs, strict=False))
 
 
-def _segments(offset: int, run: str, segmenter: Segmenter) -> list[tuple[int, int, str]]:
+def _segments(offset: int, run: str, segmenter: Segmenter) -> list[Located]:
     """Split a run into words by a segmenter; overlong words are truncated."""
     words: list[str] = []
     for word in segmenter(run):
@@ -380,21 +390,23 @@ def _segments(offset: int, run: str, segmenter: Segmenter) -> list[tuple[int, in
     ]
 
 
-def _located_rest(offset: int, part: str) -> list[tuple[int, int, str]]:
+def _located_rest(offset: int, part: str) -> list[Located]:
     """Yield the words of the text between runs; a joiner at its edge joins nothing."""
-    if not part:
-        return []
     return [(offset + start, offset + end, word) for start, end, word in located_words(part)]
 
 
-def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
+def _aligned(piece: str, offset: int) -> tuple[str, Sequence[int], Sequence[int]]:
     """Normalise a text without white space; map each resulting character to the original.
 
-    The text is split before each character that cannot combine with the previous one. If the
+    The text is split before each character that cannot combine with the previous one, unless all
+    are normalised one by one; then it may have white space. If the
     normalised segments do not concatenate to the normalised text, every character maps to the whole
     text.
     """
     whole = normalize(piece)
+    if all(map(_stays_one, set(piece))):
+        places = range(offset, offset + len(piece) + 1)
+        return whole, places[:-1], places[1:]
     bounds = [i for i, c in enumerate(piece) if i == 0 or not _may_join(piece[i - 1], c)]
     bounds.append(len(piece))
     parts = [normalize(piece[a:b]) for a, b in pairwise(bounds)]
@@ -408,6 +420,12 @@ def _aligned(piece: str, offset: int) -> tuple[str, list[int], list[int]]:
     return whole, starts, ends
 
 
+@lru_cache(1 << 12)
+def _stays_one(character: str) -> bool:
+    """Whether a character is normalised to one, whatever stands beside it."""
+    return len(normalize(2 * character)) == 2 and not _may_join("", character)
+
+
 def _may_join(before: str, character: str) -> bool:
     """Whether normalising may merge a character into the one before it."""
     if character.isascii() or "\u200d" in (before, character):
@@ -417,16 +435,19 @@ def _may_join(before: str, character: str) -> bool:
     return hangul_vowel_or_final or unicodedata.category(first)[0] == "M"
 
 
-def _word_pattern(letters: str) -> re.Pattern[str]:
-    """Return the pattern of a word, given a character class of letters, digits and marks."""
-    word = rf"[{letters}]"
+def _word_pattern(first: str, others: str, letters: str, emoji: str = "") -> re.Pattern[str]:
+    """Return the pattern of a word, by its first character and the others of a run of letters.
+
+    `letters` is the class of all of them. Each alternative begins with what seldom is there.
+    """
+    run = rf"{first}{others}"
     return re.compile(
-        rf"[a-z](?:\+\+|\#(?!{word}))|{_EMOJI}"
-        rf"|\w{word}*(?:(?<=\d)\.(?=\d){word}+|[{_JOINERS}](?=[^\W\d_]){word}+)*"
+        rf"({emoji}{first}(?:\+\+(?<=[a-z]..)|\#(?<=[a-z].)(?!{letters})"
+        rf"|{others}(?:(?=[.{_JOINERS}])(?:(?<=\d)\.(?=\d){run}|[{_JOINERS}](?=[^\W\d_]){run})*|)))"
     )
 
 
-_ASCII_WORD = _word_pattern("a-z0-9")
+_ASCII_WORD = _word_pattern("[a-z0-9]", "[a-z0-9]*", "[a-z0-9]")
 
 
 @cache
@@ -459,7 +480,9 @@ def _patterns() -> dict[str, re.Pattern[str]]:
     marks, unspaced = _marks(), _UNSPACED_BLOCKS
     return {
         # \w includes the underscore, but normalised text has none.
-        "word": _word_pattern(rf"\w{marks}"),
+        "word": _word_pattern(
+            r"\w", rf"\w*(?:{_BEYOND_ASCII}[{marks}][\w{marks}]*|)", rf"[\w{marks}]", _EMOJI
+        ),
         "unspaced_run": re.compile(rf"[{unspaced}](?<![{marks}])[{unspaced}{marks}]*"),
         "unspaced": re.compile(f"[{unspaced}]+"),
         "mark": re.compile(f"[{marks}]"),

@@ -38,6 +38,7 @@ from softcosine.index.search.highlights import (
     MAX_TEXT,
     Snippet,
     Worth,
+    Worths,
     by_worth,
     snippet,
     without_title,
@@ -550,15 +551,15 @@ class Search:
 
     def _hits(self, page: Page, documents: Sequence[Document]) -> Hits:
         snapshot, query, top = self.snapshot, page.query, page.top
-        weights = cache(lambda: self._word_weights(query))
+        stems = snapshot.once("stems", dict[str, str])
+        worths = cache(lambda: Worths(snapshot.analyzer, self._word_weights(query), stems))
         most = min(MAX_TEXT, max(_LEAST_READ, _READ // max(1, len(documents))))
 
         def nearest(texts: Sequence[str]) -> int | None:
             return None if query.unit is None else self.encoding.nearest(query.unit, texts)
 
         def passage(text: str, title: str | None) -> Snippet:
-            text = without_title(text, title)
-            return snippet(text, snapshot.analyzer, weights(), nearest=nearest, most=most)
+            return snippet(without_title(text, title), worths(), nearest=nearest, most=most)
 
         names = tuple(field.name for field in snapshot.fields)
         rows = zip(documents, top.scores.tolist(), top.documents.tolist(), strict=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from typing import Literal
 
 from softcosine.text.analyzer import Analyzer
-from softcosine.text.words import JOINED, Span, joined_runs
+from softcosine.text.words import JOINED, joined_runs, words_in
 
 _Kind = Literal["exact", "near"]
 # Maximum length of the searched start of a text, in characters.
@@ -21,7 +21,7 @@ _STOP = "\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964\u0965\u0589\u1362\u17d4\u17d
 _QUOTE = "\u300d\u300f\uff09\u201d"  # and closing brackets
 # In Thai and Lao a space is between sentences.
 _THAI = "\u0e01-\u0e45\u0e47-\u0e4e\u0e81-\u0ec5\u0ec8-\u0ece"
-_ASCII_END = re.compile(r"\n+|(?<=[.!?])\s+")  # faster
+_ASCII_END = re.compile(r"\s(?:(?<=\n)\n*|(?<=[.!?]\s)\s*)")  # faster
 _SENTENCE_END = re.compile(
     rf"{_ASCII_END.pattern}|(?:(?<=[{_STOP}])|(?<=[{_STOP}][{_QUOTE}]))(?![{_STOP}{_QUOTE}])\s*"
     rf"|(?<=[{_THAI}])\s+(?=[{_THAI}])"
@@ -43,7 +43,9 @@ _HINTS = (
     "may distribute", "modified versions", "warranty", "merchantability", "as is", "same terms",
     "licen",
 )  # fmt: skip
+_LONGEST = 40  # characters, more than any match has
 _SHORT = 20  # characters of a sentence that is not told apart
+_MOST_STEMS = 1 << 15  # words whose stems are remembered
 _NEARLY = 0.9  # of the greatest weight
 
 
@@ -109,36 +111,94 @@ def sentences(text: str) -> list[tuple[int, int]]:
     If they are all of a licence, they are returned.
     """
     text = text[:_MOST_READ]
-    found, licences = [*islice(_sentences(text), _MOST_SENTENCES)], _licences(text)
-    return [one for one in found if not _between(licences, *one)] or found
+    found = _sentences(text)[:_MOST_SENTENCES]
+    return [one for one in found if not _is_licence(text, *one)] or found
 
 
-def _sentences(text: str, start: int = 0) -> Iterator[tuple[int, int]]:
+def _sentences(text: str) -> list[tuple[int, int]]:
     pattern = _ASCII_END if text.isascii() else _SENTENCE_END
-    for end in pattern.finditer(text, start):
-        yield start, end.start()
-        start = end.end()
-    if start < len(text) or not text:
-        yield start, len(text)
+    bounds = [0, *chain.from_iterable(end.span() for end in pattern.finditer(text)), len(text)]
+    if bounds[-2] == len(text) and len(text):
+        del bounds[-2:]
+    return list(zip(bounds[::2], bounds[1::2], strict=True))
 
 
-def _licences(text: str) -> list[int]:
-    """Return where words of licences begin; none of them reaches from a sentence to the next."""
+def _mentions_licences(text: str) -> bool:
+    """Return whether a sentence of a text could be of a licence."""
     folded = text.lower()
-    if not any(hint in folded for hint in _HINTS):  # much faster than the pattern
-        return []
-    return [one.start() for one in _BOILERPLATE.finditer(text)]
+    return any(hint in folded for hint in _HINTS)  # much faster than the pattern
 
 
-def _between(places: list[int], start: int, stop: int) -> bool:
-    """Return whether one of some ascending places is in a range."""
-    return bisect_left(places, start) < bisect_left(places, stop)
+def _is_licence(text: str, start: int, stop: int) -> bool:
+    """Return whether words of a licence begin in a sentence."""
+    end = stop + _LONGEST
+    found = _mentions_licences(text[start:end]) and _BOILERPLATE.search(text, start, end)
+    return bool(found and found.start() < stop)
+
+
+def _stems(words: Sequence[str], analyzer: Analyzer, known: dict[str, str]) -> list[str]:
+    """Return the stems of words, empty for words that are no terms; `known` remembers them."""
+    stems = [*map(known.get, words)]
+    new = {word for word, stem in zip(words, stems, strict=True) if stem is None}
+    kept = [*filter(analyzer.keeps, new)]
+    own = dict.fromkeys(new, "") | dict(zip(kept, analyzer.stem(kept), strict=True))
+    if len(known) < _MOST_STEMS:
+        known |= own
+    return [own[w] if stem is None else stem for w, stem in zip(words, stems, strict=True)]
+
+
+class Worths:
+    """What the words of texts are worth in a passage.
+
+    Parameters
+    ----------
+    analyzer : Analyzer
+        Of the index.
+    weights : mapping of term to (weight, kind, query word)
+        The terms of the expanded query. A query word counts once in a passage, by the term of the
+        largest weight.
+    stems : dict of str to str
+        Stems of words of other texts, which gets those of further words.
+    """
+
+    def __init__(
+        self, analyzer: Analyzer, weights: Mapping[str, Worth], stems: dict[str, str]
+    ) -> None:
+        self._analyzer, self._stems = analyzer, stems
+        self._of_terms = {term: worth for term, worth in weights.items() if worth[0] > 0.0}
+        self._joined = any(term.startswith(JOINED) for term in self._of_terms)
+
+    def located(self, text: str) -> tuple[list[int], list[int], dict[int, Worth]]:
+        """Return where the words of a text begin and end, and the worths of those that count.
+
+        These are by the place of a word, ascending. All words of a phrase term get its weight.
+        """
+        located, terms = words_in(text, self._analyzer.cut), self._of_terms
+        stems = _stems([word for _, _, word in located], self._analyzer, self._stems)
+        if self._analyzer.longest == 1:
+            found = {place: terms[stem] for place, stem in enumerate(stems) if stem in terms}
+        else:
+            places, found = [place for place, stem in enumerate(stems) if stem], {}
+            kept = [stems[place] for place in places]
+            for start, end in self._analyzer.ranges(kept):
+                self._add(found, places[start:end], " ".join(kept[start:end]))
+        if self._joined:
+            runs = joined_runs(text, located)
+            joined = self._analyzer.stem([word for _, _, word in runs])
+            for (start, end, _), stem in zip(runs, joined, strict=True):
+                self._add(found, range(start, end), stem)
+            found = dict(sorted(found.items()))
+        return [start for start, _, _ in located], [end for _, end, _ in located], found
+
+    def _add(self, found: dict[int, Worth], places: Iterable[int], term: str) -> None:
+        """Note what a term is worth at places, unless another is worth more there."""
+        if worth := self._of_terms.get(term):
+            found |= {one: max(found.get(one, worth), worth, key=by_worth) for one in places}
 
 
 def snippet(
     text: str,
-    analyzer: Analyzer,
-    weights: Mapping[str, Worth],
+    worths: Worths,
     *,
     nearest: Callable[[Sequence[str]], int | None] = lambda _: None,
     width: int = 240,
@@ -151,11 +211,7 @@ def snippet(
     Parameters
     ----------
     text : str
-    analyzer : Analyzer
-        Of the index.
-    weights : mapping of term to (weight, kind, query word)
-        The terms of the expanded query. A query word counts once in a passage, by the term of the
-        largest weight.
+    worths : Worths
     nearest : callable, optional
         Returns which of some sentences is nearest to the query in meaning, if that is known.
     width : int
@@ -164,34 +220,28 @@ def snippet(
         Length of the start of the text that is searched, in characters.
     """
     whole, text = text, text[:most]
-    spans = analyzer.spans(text)
-    weights = {term: worth for term, worth in weights.items() if worth[0] > 0.0}
-    found = _found(spans, analyzer, weights)
-    if any(term.startswith(JOINED) for term in weights):
-        for begin, end, word in joined_runs(text, spans):
-            if worth := weights.get(analyzer.stem([word])[0]):
-                found |= {
-                    i: max(found.get(i, worth), worth, key=by_worth) for i in range(begin, end)
-                }
-    start, stop, licences = 0, len(text), list[int]()
+    starts, ends, found = worths.located(text)
+    start, stop, licences = 0, len(text), False
     if len(text) > width:
-        licences = _licences(text)
-        if spans:
-            start = _begin(spans[_first(text, spans, found, licences, nearest, width)].start)
+        licences = _mentions_licences(text)
+        if starts:
+            first = _first(text, starts, ends, found, nearest, width, licences=licences)
+            start = _begin(starts[first])
         stop = start + width
         if stop < len(text):
             space = text.rfind(" ", start + width // 2, stop)
-            before = reversed(spans[: bisect_left(spans, (stop,))])
-            end = next((span.end for span in before if span.end <= stop), 0)
-            stop = space if space > 0 else end if end > start + width // 2 else stop
+            before = reversed(ends[: bisect_left(starts, stop)])
+            end = space if space > 0 else next((end for end in before if end <= stop), 0)
+            stop = end if end > start + width // 2 or space > 0 else stop
         stop = min(stop, len(text))
     marks = _merged(
-        Mark(spans[place].start, spans[place].end, kind)
+        Mark(starts[place], ends[place], kind)
         for place, (_, kind, _) in found.items()
-        if spans[place].start >= start and spans[place].end <= stop
+        if starts[place] >= start and ends[place] <= stop
     )
-    later = _sentences(text[:stop], start) if licences else ()
-    end = next((one[0] for one in later if one[0] > start and _between(licences, *one)), stop)
+    later = _sentences(text[start:stop])[1:] if licences else ()
+    licensed = (start + own for own, end in later if _is_licence(text, start + own, start + end))
+    end = next(licensed, stop)
     if not any(mark.kind == "exact" and mark.start >= end for mark in marks):
         stop, marks = end, [mark for mark in marks if mark.end <= end]
     return _folded(whole, start, stop, marks)
@@ -199,97 +249,76 @@ def snippet(
 
 def _first(
     text: str,
-    spans: Sequence[Span],
+    starts: list[int],
+    ends: list[int],
     found: Mapping[int, Worth],
-    licences: list[int],
     nearest: Callable[[Sequence[str]], int | None],
     width: int,
+    *,
+    licences: bool,
 ) -> int:
     """Return the first word of the passage of a long text.
 
     Of the passages that have nearly the greatest weight, the nearest in meaning; of all, if no word
     of the query is there.
     """
-    every = _pieces(text, spans, licences, width)
-    plain = [piece for piece in every if not piece[2]]
-    dropped = {place for first, last, own in every if own for place in range(first, last)}
-    counted = {place: worth for place, worth in found.items() if place not in dropped}
+    every = _pieces(text, starts, width, licences=licences)
     exact = any(kind == "exact" for _, kind, _ in found.values())
-    if plain and (not exact or any(kind == "exact" for _, kind, _ in counted.values())):
-        every, found = plain, counted
-    worths = [*found.items()]
-    weights = [_weight(spans, worths, *piece[:2], width) for piece in every]
-    least = _NEARLY * max(weights) if exact else 0.0
-    near = [piece[0] for piece, weight in zip(every, weights, strict=True) if weight >= least]
-    starts = [spans[one].start for one in near[:_MOST_SENTENCES]]
-    best = nearest([text[one : one + width] for one in starts]) if len(near) > 1 else 0
-    return every[weights.index(max(weights))][0] if best is None else near[best]
+    if licences:
+        plain = [piece for piece in every if not piece[2]]
+        dropped = {place for first, last, own in every if own for place in range(first, last)}
+        counted = {place: worth for place, worth in found.items() if place not in dropped}
+        if plain and (not exact or any(kind == "exact" for _, kind, _ in counted.values())):
+            every, found = plain, counted
+    firsts, worths, weights = [first for first, *_ in every], [*found.items()], [0.0] * len(every)
+    for piece in {bisect_right(firsts, place) - 1 for place in found}:
+        weights[piece] = _weight(starts, ends, worths, firsts[piece], width)
+    best = max(weights)
+    least = _NEARLY * best if exact else 0.0
+    near = [first for first, weight in zip(firsts, weights, strict=True) if weight >= least]
+    if len(near) == 1:
+        return near[0]
+    chosen = nearest([text[starts[one] : starts[one] + width] for one in near[:_MOST_SENTENCES]])
+    return firsts[weights.index(best)] if chosen is None else near[chosen]
 
 
 def _pieces(
-    text: str, spans: Sequence[Span], licences: list[int], width: int
+    text: str, starts: list[int], width: int, *, licences: bool
 ) -> list[tuple[int, int, bool]]:
     """Return ranges of words that a passage may begin with, and whether they are of a licence.
 
     They are sentences and pieces of long ones.
     """
-    pieces = list[tuple[int, int, bool]]()
+    pieces, last = list[tuple[int, int, bool]](), 0
     for start, stop in _sentences(text):
-        first, last = bisect_left(spans, (start,)), bisect_left(spans, (stop,))
-        own = _between(licences, start, stop)
+        first, last = last, bisect_left(starts, stop, last)
+        own = licences and _is_licence(text, start, stop)
         if pieces and first < last and own == pieces[-1][2]:
             before = pieces[-1][0]
-            if spans[first].start - spans[before].start < _SHORT:
+            if starts[first] - starts[before] < _SHORT:
                 pieces[-1] = before, last, own  # short lines make one piece
                 continue
         while first < last:
-            if not own and len(text) - spans[first].start <= width:
-                return [*pieces, (first, len(spans), own)]
-            end = max(first + 1, bisect_left(spans, (spans[first].start + width // 2,), hi=last))
+            if not own and len(text) - starts[first] <= width:
+                return [*pieces, (first, len(starts), own)]
+            end = bisect_left(starts, starts[first] + width // 2, first + 1, last)
             pieces.append((first, end, own))
             first = end
     return pieces
 
 
 def _weight(
-    spans: Sequence[Span], worths: list[tuple[int, Worth]], first: int, last: int, width: int
+    starts: list[int], ends: list[int], worths: list[tuple[int, Worth]], first: int, width: int
 ) -> float:
-    """Return the weight of a passage that begins with a piece, 0 if no word of the piece counts.
-
-    A query word counts once.
-    """
-    begin, stop = bisect_left(worths, (first,)), _begin(spans[first].start) + width
-    if begin == len(worths) or worths[begin][0] >= last:
-        return 0.0
+    """Return the weight of a passage that begins with a word; a query word counts once."""
+    stop = _begin(starts[first]) + width
     held: dict[str, float] = {}
-    for number in range(begin, len(worths)):
+    for number in range(bisect_left(worths, (first,)), len(worths)):
         place, (weight, _, query_word) = worths[number]
-        if spans[place].end >= stop:
+        if ends[place] >= stop:
             break
         held[query_word] = max(weight, held.get(query_word, 0.0))
     return sum(held.values())
-
-
-def _found(
-    spans: Sequence[Span], analyzer: Analyzer, weights: Mapping[str, Worth]
-) -> dict[int, Worth]:
-    """Return the places of words that count, ascending, and what each is worth.
-
-    All words of a phrase term get its weight.
-    """
-    distinct = [*filter(analyzer.keeps, {span.word: None for span in spans})]
-    stem_of = dict(zip(distinct, analyzer.stem(distinct), strict=True))
-    worths = {word: weights[stem] for word, stem in stem_of.items() if stem in weights}
-    if analyzer.longest == 1:
-        return {place: worths[span.word] for place, span in enumerate(spans) if span.word in worths}
-    places = [place for place, span in enumerate(spans) if span.word in stem_of]
-    stems = [stem_of[spans[place].word] for place in places]
-    found: dict[int, Worth] = {}
-    for start, end in analyzer.ranges(stems):
-        if worth := weights.get(" ".join(stems[start:end])):
-            for place in places[start:end]:
-                found[place] = max(found.get(place, worth), worth, key=by_worth)
-    return found
 
 
 def by_worth(found: Worth) -> tuple[bool, float]:
@@ -317,9 +346,11 @@ def _begin(start: int) -> int:
 
 def _folded(text: str, start: int, stop: int, marks: list[Mark]) -> Snippet:
     """Return the snippet with white space and control characters folded, and marks shifted."""
-    before, after = "…" * (start > 0), "…" * (stop < len(text))
-    passage = "".join(c if c.isprintable() else " " for c in text[start:stop])
+    before, after, passage = "…" * (start > 0), "…" * (stop < len(text)), text[start:stop]
     folded = " ".join(passage.split())
+    if not folded.isprintable():
+        passage = "".join(c if c.isprintable() else " " for c in passage)
+        folded = " ".join(passage.split())
 
     def moved(place: int) -> int:
         place -= start
