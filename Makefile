@@ -21,7 +21,7 @@ INTERPRETED_TESTS := $(patsubst %,tests/test_%.py,oracle kernels corpus assembly
 	transforms rankings search_exactness search_panels soft_neighbors cooccurrence sources_contract \
 	nearest edit_distance character_ngrams pairs thesaurus regression \
 	decisions ordering balance fields phrases all_pairs groups basis fill_in vectors \
-	plots snos snos_source soft_cardinality query_table meaning_space meaning_search unigram)
+	plots snos snos_source soft_cardinality query_table meaning_space meaning_search unigram vocabulary)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -91,7 +91,7 @@ def ready_queries(
 def share_of_postings(words: Sum[Words], queries: Sequence[ReadyQuery], n: int | None) -> float:
     """Return which share of the postings of the whole expanded queries is read."""
     ((_, space),) = words.summands
-    parts = [part.segment for part in words.parts]
+    parts = [part.segment for part in words.segments]
     frequencies = FieldStatistics.of(parts, len(space.S)).document_frequencies
     read, every = 0, 0
     for query in queries:
@@ -135,7 +135,7 @@ def measured(
         share = share_of_postings(words, queries, FirstStage.parse(text).terms)
         row: dict[str, object] = {
             "collection": name,
-            "documents": sum(part.segment.n_docs for part in words.parts),
+            "documents": sum(part.segment.n_docs for part in words.segments),
             "first stage": text,
             "postings": round(share, 3),
         }

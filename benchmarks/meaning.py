@@ -52,16 +52,16 @@ def with_coordinates(words: Sum[Words], seed: int) -> Meaning:
     """Give every document coordinates."""
     rng = np.random.default_rng(seed)
     coordinates = []
-    for part in words.parts:
+    for part in words.segments:
         shape = part.segment.n_docs, DIMENSIONS
         coordinates.append(Coordinates.of(rng.integers(-127, 128, shape, dtype=np.int8)))
-    segments = [[part.segment] for part in words.parts]
-    return Meaning(segments, [part.first for part in words.parts], coordinates)
+    segments = [[part.segment] for part in words.segments]
+    return Meaning(segments, [part.first for part in words.segments], coordinates)
 
 
 def both_of(words: Sum[Words], meaning: Meaning, weight: float = 40.0) -> Sum[Space]:
     """Return the sum of words and meaning."""
-    return Sum(words.parts, ((1.0, words), (weight, meaning)))
+    return Sum(words.segments, ((1.0, words), (weight, meaning)))
 
 
 def glued(
@@ -97,7 +97,7 @@ def glued(
 
 def our_sizes(words: Sum[Words], meaning: Meaning) -> dict[str, float]:
     """Return the MB of our arrays, S included."""
-    arrays = [array for part in words.parts for array in part.segment.to_arrays().values()]
+    arrays = [array for part in words.segments for array in part.segment.to_arrays().values()]
     n_words = sum(array.nbytes for array in [*arrays, *words.summands[0][1].S.arrays])
     n_both = n_words + sum(
         own.vectors.nbytes + own.inverse_lengths.nbytes

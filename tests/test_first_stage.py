@@ -109,9 +109,9 @@ def made(seed, *, signs=(1.0,), weights=(1.0,), ranking="soft_bm25", cuts=CUTS, 
     summands, queries = [(1.0, words)], []
     if dimensions:
         rows = random.integers(-127, 128, (N_DOCS, dimensions)).astype(np.int8)
-        segments = [[part.segment] for part in words.parts]
+        segments = [[part.segment] for part in words.segments]
         own = [Coordinates.of(some) for some in np.split(rows, cuts)]
-        meaning = Meaning(segments, [part.first for part in words.parts], own)
+        meaning = Meaning(segments, [part.first for part in words.segments], own)
         summands.append((random.choice([1e-6, 0.5, 40.0]), meaning))
     for n_words in (0, 1, 3, 8):
         vectors = []
@@ -121,7 +121,7 @@ def made(seed, *, signs=(1.0,), weights=(1.0,), ranking="soft_bm25", cuts=CUTS, 
         unit = random.standard_normal(dimensions) if dimensions else None
         unit = unit / np.linalg.norm(unit) if dimensions else None
         queries.append(ReadyQuery(tuple(vectors), unit))
-    return words, Sum(words.parts, tuple(summands)), queries
+    return words, Sum(words.segments, tuple(summands)), queries
 
 
 def exact(ranking, query, **options):
@@ -187,7 +187,7 @@ def test_hits_are_candidates_in_the_exact_order_and_what_is_proven_is_true(case)
 @pytest.mark.parametrize("case", CASES)
 def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
     words, ranking, queries = made(1, **case)
-    every = np.flatnonzero(np.concatenate([part.live for part in words.parts]))
+    every = np.flatnonzero(np.concatenate([part.live for part in words.segments]))
     for stage in STAGES:
         tops = search_in_two_stages(words, ranking, queries, stage, k=1)
         for query, top in zip(queries, tops, strict=True):

@@ -63,7 +63,7 @@ def meaning_of(spaces, coordinates, slope=1.0):
 
 
 def searched(words, meaning, weight, query, k, least=0.0, allowed=None):
-    ranking = Sum(words.parts, ((1.0, words), (weight, meaning)))
+    ranking = Sum(words.segments, ((1.0, words), (weight, meaning)))
     (top,) = ranking.best([query], Limits(k=k, min_score=least, allowed=allowed))
     return (top.documents.tolist(), top.scores.tolist()), top.plan
 

@@ -138,7 +138,7 @@ def test_every_door_has_the_options_of_making_an_index_and_tells_them():
         told = re.findall(r"\w+", inspect.getdoc(method))
         assert set(options) <= set(told)
     flags = {"fields": "field", "keep_texts": "texts"}
-    index = typer.main.get_command(app).commands["index"]
+    index = typer.main.get_command(app).commands["index"].loaded
     shown = {one.removeprefix("--") for own in index.params for one in own.opts}
     for name in {*stated, "encoder_cache", "meaning_space"} - {"similarity"}:
         assert flags.get(name, name.replace("_", "-")) in shown

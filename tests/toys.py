@@ -116,7 +116,7 @@ class Searcher:
 
     def _sharing(self, query, limits):
         for number, (part, mask) in enumerate(
-            zip(self.ranking.parts, limits.masks(self.ranking.parts), strict=True)
+            zip(self.ranking.segments, limits.masks(self.ranking.segments), strict=True)
         ):
             assert part.segment.n_docs == len(mask)
             held = [

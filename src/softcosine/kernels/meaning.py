@@ -115,29 +115,32 @@ def select_sums(scores, spaces, allowed, minimum, heap, candidates):
     or below `minimum`, are no candidates. Returns the number of candidates; they ascend.
     """
     n_spaces, n_docs = scores.shape
-    for d in range(n_docs):
-        if allowed[d] == 0:
-            continue
-        least, hit = 0.0, False
+    most = np.empty(n_docs)  # -inf of documents that are no hits
+    low, sure = np.empty(_BLOCK), np.empty(_BLOCK, np.uint8)
+    possible = np.empty(_BLOCK, np.uint8)
+    for begin in range(0, n_docs, _BLOCK):
+        n = min(_BLOCK, n_docs - begin)
+        upper = most[begin : begin + n]
+        low[:n], upper[:], sure[:n], possible[:n] = 0.0, 0.0, 0, 0
         for s in range(n_spaces):
-            score = spaces[s, 1] * np.float64(scores[s, d])
-            low = score - (score * spaces[s, 2] + spaces[s, 3])
-            least += spaces[s, 0] * low
-            hit |= low > 0.0 and low >= spaces[s, 4]
-        if hit and least > heap[0]:
-            push(heap, least)
-    bound = max(heap[0], minimum)
-    n = 0
+            part, weight, scale = scores[s, begin : begin + n], spaces[s, 0], spaces[s, 1]
+            relative, absolute, floor = spaces[s, 2], spaces[s, 3], spaces[s, 4]
+            for i in range(n):
+                score = scale * np.float64(part[i])
+                error = score * relative + absolute
+                least, greatest = score - error, score + error
+                low[i] += weight * least
+                upper[i] += weight * greatest
+                sure[i] |= np.uint8((least > 0.0) & (least >= floor))
+                possible[i] |= np.uint8((greatest > 0.0) & (greatest >= floor))
+        for i in range(n):
+            if allowed[begin + i] == 0 or possible[i] == 0:
+                upper[i] = -np.inf
+            elif sure[i] != 0 and low[i] > heap[0]:
+                push(heap, low[i])
+    bound, n = max(heap[0], minimum), 0
     for d in range(n_docs):
-        if allowed[d] == 0:
-            continue
-        most, hit = 0.0, False
-        for s in range(n_spaces):
-            score = spaces[s, 1] * np.float64(scores[s, d])
-            high = score + (score * spaces[s, 2] + spaces[s, 3])
-            most += spaces[s, 0] * high
-            hit |= high > 0.0 and high >= spaces[s, 4]
-        if hit and most >= bound:
+        if most[d] >= bound and most[d] > -np.inf:
             candidates[n] = d
             n += 1
     return n

@@ -38,7 +38,7 @@ def pack_strings(strings: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.
     """
     encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
     offsets = running_sum(map(len, encoded))
-    return np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets
+    return np.frombuffer(bytearray().join(encoded), dtype=np.uint8), offsets
 
 
 def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
@@ -126,10 +126,7 @@ class PackedStrings(Sequence[str]):
         """The offset of each string."""
         return self.arrays[1]
 
-    def encoded(self, i: int) -> bytes:
-        """UTF-8 bytes of string `i`; bytes have the same order as code points."""
-        if self._packed is None:
-            self._set(*pack_strings(self.strings()))
+    def _encoded(self, i: int) -> bytes:
         return bytes(self._bytes[self._starts[i] : self._starts[i + 1]])
 
     def strings(self) -> tuple[str, ...]:
@@ -179,7 +176,7 @@ class PackedStrings(Sequence[str]):
             return self.strings()[i]
         i = range(len(self))[i]
         try:
-            return self.encoded(i).decode("utf-8", "surrogatepass")
+            return self._encoded(i).decode("utf-8", "surrogatepass")
         except UnicodeDecodeError as error:
             raise _no_text(error) from error
 

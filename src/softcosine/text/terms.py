@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from itertools import pairwise, repeat
 
@@ -10,19 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softcosine.errors import InvalidInputError
-from softcosine.text.packing import PackedStrings
+from softcosine.kernels.packed_strings import find_strings
+from softcosine.text.packing import PackedStrings, pack_strings
 
 # One look-up by bisection costs as much as adding this many strings to a dictionary.
 _READ_MEANWHILE = 32
-# Every 64th sorted string (fewer of many) is cached as a fence, to bisect there first.
-_LEAST_STRIDE, _MOST_FENCES = 64, 4096
 
 
 class Terms:
     """Distinct strings in a fixed order.
 
     Look-up by string uses a dictionary of all strings. If there is none yet, and the code point
-    order of the packed strings is known, it bisects the bytes: some microseconds per string, and
+    order of the packed strings is known, a kernel bisects the bytes: a microsecond per string, and
     nothing is read in advance. Thread-safe; caches that two threads build are equal.
 
     Parameters
@@ -33,19 +31,17 @@ class Terms:
         The numbers of the strings in code point order.
     """
 
-    __slots__ = ("_fences", "_numbers", "_order", "_sorted", "packed")
+    __slots__ = ("_numbers", "_order", "_table", "packed")
 
     def __init__(self, strings: PackedStrings, order: NDArray[np.int32] | None = None) -> None:
         self.packed = strings
         self._numbers: dict[str, int] | None = None
         self._order: NDArray[np.int32] | None = None
-        self._sorted: memoryview | None = None
-        self._fences: list[bytes] | None = None
+        self._table: NDArray[np.int64] | None = None
         if order is not None:
             if order.shape != (len(strings),) or order.dtype != np.int32:
                 raise _no_order(len(strings))
             self._order = np.ascontiguousarray(order)
-            self._sorted = memoryview(self._order)  # type: ignore[arg-type]
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -63,7 +59,7 @@ class Terms:
             strings = self.strings()
             order = np.array(sorted(range(len(strings)), key=strings.__getitem__), np.int32)
             order.flags.writeable = False
-            self._order, self._sorted = order, memoryview(order)  # type: ignore[arg-type]
+            self._order = order
         return self._order
 
     def ranks(self) -> NDArray[np.int32]:
@@ -79,17 +75,17 @@ class Terms:
         """Return the number of a string, or -1 if it is absent."""
         if not isinstance(string, str):
             return -1
-        if self._numbers is None and self._sorted is not None and self.packed.is_packed:
-            return self._bisected(string)
-        return self._by_string().get(string, -1)
+        return int(self.indices([string])[0])
 
     def indices(self, strings: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of several strings, int32, -1 for absent ones."""
         asked = strings if isinstance(strings, Sequence) else list(strings)
-        if self._numbers is not None or len(asked) * _READ_MEANWHILE > len(self):
-            numbers = self._by_string()
-            return np.fromiter(map(numbers.get, asked, repeat(-1)), np.int32, len(asked))
-        return np.fromiter(map(self.get, asked), np.int32, len(asked))
+        bisects = self._numbers is None and self._order is not None and self.packed.is_packed
+        if bisects and len(asked) * _READ_MEANWHILE <= len(self):
+            numbers: NDArray[np.int32] = self._bisected(asked)[1].astype(np.int32)
+            return numbers
+        found = map(self._by_string().get, asked, repeat(-1))
+        return np.fromiter(found, np.int32, len(asked))
 
     def extended(self, strings: Sequence[str]) -> Terms:
         """Return these and further strings, which must be distinct and new (not checked).
@@ -140,35 +136,22 @@ class Terms:
             self._numbers = {string: number for number, string in enumerate(self.strings())}
         return self._numbers
 
-    def _bisected(self, string: str) -> int:
-        packed, numbers = self.packed, self._sorted
-        assert numbers is not None
-        wanted = string.encode("utf-8", "surrogatepass")
-        place = self._place(wanted)
-        if place < len(numbers) and packed.encoded(numbers[place]) == wanted:
-            return int(numbers[place])
-        return -1
-
-    def _place(self, wanted: bytes) -> int:
-        """Return the number of strings before a given one in code point order."""
-        packed, order = self.packed, self._sorted
-        assert order is not None
-        stride = max(_LEAST_STRIDE, len(order) // _MOST_FENCES)
-        try:
-            if self._fences is None:
-                self._fences = [packed.encoded(number) for number in order[::stride]]
-            # Bisecting the fences needs no Python call per step.
-            end = bisect_left(self._fences, wanted) * stride
-            start, end = max(end - stride, 0), min(end, len(order))
-            return bisect_left(order, wanted, start, end, key=packed.encoded)
-        except IndexError:
-            raise _no_order(len(self)) from None
+    def _bisected(self, strings: Sequence[str]) -> NDArray[np.int64]:
+        """Return how many terms are before each string, and its number or -1, shape (2, n)."""
+        if self._table is None:
+            arrays = (*self.packed.arrays, self.order())
+            facts = [fact for one in arrays for fact in (one.ctypes.data, len(one))]
+            self._table = np.array(facts, np.int64)
+        places, numbers = found = np.empty((2, len(strings)), np.int64)
+        if find_strings(self._table, *pack_strings(strings), places, numbers) < 0:
+            raise _no_order(len(self))
+        return found
 
     def _order_with(self, strings: Sequence[str]) -> NDArray[np.int32]:
         """Insert the numbers of further strings into the order of the old ones."""
         order = self.order()
         news = sorted(range(len(strings)), key=strings.__getitem__)
-        places = [self._place(strings[i].encode("utf-8", "surrogatepass")) for i in news]
+        places, _ = self._bisected([strings[i] for i in news])
         return np.insert(order, places, np.array(news, np.int32) + np.int32(len(order)))
 
     def __reduce__(self) -> tuple[type[Terms], tuple[PackedStrings, NDArray[np.int32] | None]]:

@@ -416,7 +416,8 @@ class Search:
             top = prepared.best(self._best_limits(allowed, 1))
         matches = Matches(top)
         if request.fill and (request.min_score or 0.0) <= 0.0:
-            matches = replace(matches, zeros=self._zeros(prepared.words, allowed, top))
+            masks = self.restrictions.masks(query.constraints)
+            matches = replace(matches, zeros=self._zeros(prepared.words, masks, top))
         if every is None:
             return matches
         taken = every.at(np.flatnonzero(every.scores >= query.least))
@@ -429,30 +430,29 @@ class Search:
         n_matching, n_taken = len(every.documents), len(taken.documents)
         return replace(matches, facets=facets, n_matching=n_matching, n_taken=n_taken)
 
-    def _best_limits(self, allowed: Sequence[Mask | None], threads: int | None) -> Limits:
+    def _best_limits(
+        self, allowed: Sequence[Mask | None], threads: int | None, k: int | None = None
+    ) -> Limits:
         least = self.request.min_score or 0.0
-        return Limits(k=self.n_ranked, min_score=least, allowed=allowed, threads=threads)
+        return Limits(k=k or self.n_ranked, min_score=least, allowed=allowed, threads=threads)
 
     def _matching(
         self, query: ReadyQuery, prepared: PreparedSum, allowed: Sequence[Mask | None]
     ) -> Top:
-        """Return every document that matches by words, or that meaning adds."""
-        least, k = self.request.min_score or 0.0, max(1, self.snapshot.n_docs)
-        by_meaning = query.near is not None
-        by_words = prepared.words.best(
-            Limits(k=k, min_score=0.0 if by_meaning else least, allowed=allowed, threads=1)
-        )
-        if query.near is None:
-            return by_words
-        documents = np.union1d(by_words.documents, query.near)
-        scores = prepared.exact(documents)
-        kept = (scores > 0) & (scores >= least)
-        return Top(documents[kept], scores[kept], MEANING)
+        """Return every document that matches by words, or that meaning adds, best first."""
+        n_docs = max(1, self.snapshot.n_docs)
+        limits = self._best_limits(allowed, 1, n_docs)
+        if prepared.active == prepared.summands[:1]:
+            return prepared.best(limits)
+        every = prepared.words.best(replace(limits, min_score=0.0))
+        near = every.documents if query.near is None else query.near
+        documents = np.union1d(every.documents, near)
+        return limits.best(documents, prepared.exact(documents), MEANING)
 
     def _zeros(
         self, words: PreparedSum, allowed: Sequence[Mask | None], matched: Top
     ) -> NDArray[np.int64]:
-        """Return documents of score 0 in order of insertion, as many as fill the page."""
+        """Return documents of score 0 by words, in order of insertion, to fill the page."""
         missing = self.request.n_wanted - len(matched.documents)
         found = [np.empty(0, np.int64)]
         for first, segment, mask in zip(

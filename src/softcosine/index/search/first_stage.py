@@ -81,7 +81,7 @@ def by_heaviest_terms(query: ReadyQuery, words: Sum[Words], n: int | None) -> Pr
         every = query.impacts or (None,) * len(prepared)
         pairs = zip(prepared, every, strict=True)
         prepared = [(weight, one.heaviest(n, impacts)) for (weight, one), impacts in pairs]
-    return PreparedSum(words.parts, tuple(prepared))
+    return PreparedSum(words.segments, tuple(prepared))
 
 
 def n_candidates(stage: FirstStage, k: int, query: ReadyQuery) -> int:

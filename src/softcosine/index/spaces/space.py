@@ -24,15 +24,16 @@ class Bound(NamedTuple):
     Attributes
     ----------
     scale : float
-        The score that is 1 on the approximate scale; 0 if no document has a score.
+        Approximate scores times this are scores; 0 leaves the space out of the search.
     least : float
-        A lower bound of all nonzero scores, on the approximate scale.
+        A lower bound of all nonzero approximate scores, at least `TINY` of `bounds`: float32 must
+        not underflow.
     n_roundings : int
-        Of a score; its error is relative, because no summand is negative.
+        Float32 roundings of a score of which no summand is negative: its error is relative.
     half : bool
         Whether some values were rounded to the upper half of a float32.
     absolute : float
-        The error of scores whose summands can cancel; 0 for a relative error.
+        The error of approximate scores whose summands can cancel; 0 for a relative error.
     decides : bool
         If False, float32 cannot tell the best, and every document is scored exactly.
     """
@@ -62,15 +63,18 @@ class Prepared(Protocol):
 
     @property
     def floor(self) -> float:
-        """A document is a hit by this space if its score is positive and reaches this."""
+        """A document is a hit if its score here is positive and reaches this; `inf` makes none."""
 
     def add(self, run: slice, weight: np.float32, total: NDArray[np.float32]) -> None:
-        """Add weight times the approximate scores of a run of segments to an array."""
+        """Add weight times approximate scores to an array.
+
+        It has an entry for every document of a run of segments, deleted ones included, in order.
+        """
 
     def exact(self, documents: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the scores of documents, in the given order.
+        """Return the scores of documents, given by their numbers in the snapshot, hits or not.
 
-        The bits of each depend on the query and its document alone.
+        The bits of each do not depend on the other documents.
         """
 
     def parts(self, document: int) -> list[Part]:

@@ -61,13 +61,13 @@ class Sum(Generic[_S]):
 
     Attributes
     ----------
-    parts : sequence of RankedSegment
-        The segments, in order of document numbers.
+    segments : sequence of RankedSegment
+        In order of document numbers.
     summands : tuple of (float, Space)
         Positive weights, and spaces.
     """
 
-    parts: Sequence[RankedSegment]
+    segments: Sequence[RankedSegment]
     summands: tuple[tuple[float, _S], ...]
 
     @property
@@ -78,7 +78,7 @@ class Sum(Generic[_S]):
     def prepare(self, query: ReadyQuery) -> PreparedSum:
         """Return a query in every space; errors are those of the spaces."""
         pairs = [(weight, space.prepare(query)) for weight, space in self.summands]
-        return PreparedSum(self.parts, tuple(pairs))
+        return PreparedSum(self.segments, tuple(pairs))
 
     def best(self, queries: Sequence[ReadyQuery], limits: Limits) -> list[Top]:
         """Return the k best documents of each query; results do not depend on the batch."""
@@ -106,9 +106,9 @@ class PreparedSum:
         return words
 
     @cached_property
-    def active(self) -> list[tuple[float, Prepared]]:
+    def active(self) -> tuple[tuple[float, Prepared], ...]:
         """The summands by which a document can have a score."""
-        return [pair for pair in self.summands if pair[1].bound.scale]
+        return tuple([pair for pair in self.summands if pair[1].bound.scale])
 
     @cached_property
     def bound(self) -> Bound:
@@ -273,9 +273,9 @@ def meaning_of(snapshot: Snapshot) -> Meaning:
 
 
 def ranking_of(snapshot: Snapshot, ranking: str | None, weight: float) -> Sum[Space]:
-    """Return the sum of words and, for a weight above 0, meaning."""
+    """Return the summands of a score: words first, then, for a weight above 0, meaning."""
     words = words_of(snapshot, ranking)
     summands: list[tuple[float, Space]] = [(1.0, words)]
     if weight:
         summands.append((weight, meaning_of(snapshot)))
-    return Sum(words.parts, tuple(summands))
+    return Sum(words.segments, tuple(summands))
