@@ -194,7 +194,7 @@ def test_candidates_are_the_best_by_the_terms_that_are_kept(case):
             first = np.zeros(len(every))
             for (weight, space), vector in zip(words.summands, query.vectors, strict=True):
                 linear = space.ranking.linear
-                expanded = space.prepare(query).bounding
+                expanded = space.prepare(query).bounding(space.greatest_impacts)
                 asked = None if linear else SoftFrequencies.of(space.S, space.ranking, vector)
                 kept = heaviest_terms(
                     expanded.terms, expanded.weights, space.greatest_impacts, vector.terms,

@@ -11,6 +11,7 @@ import oracle
 import strategies as own
 from softcosine import SoftIndex, Weighting
 from softcosine.errors import InvalidInputError
+from softcosine.index.query.constraints import Constraints
 from softcosine.index.search.execution import by_marginal_relevance
 from softcosine.text.analyzer import Analyzer
 from softcosine.text.vocabulary import Vocabulary
@@ -68,6 +69,21 @@ class TestSharesOfTheBest:
         hits = index.search("apple pie", sort="n")
         assert index.search("apple pie").hits[0].score > 3 * hits[2].score
         assert hits.ids == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("ranking", ["soft_cosine", "soft_tf_bm25"])
+def test_k_may_be_any_whole_number(ranking):
+    index = plain_index()
+    everything = index.search("tea", k=100, ranking=ranking)
+    assert index.search("tea", k=10**12, ranking=ranking).hits == everything.hits
+
+
+def test_a_phrase_is_looked_for_once_a_search(monkeypatch):
+    index, calls = plain_index(), []
+    mask = Constraints.mask
+    monkeypatch.setattr(Constraints, "mask", lambda *given: calls.append(given) or mask(*given))
+    index.search('"green tea"', facets=["n"], sort="n")
+    assert len(calls) == len(index.snapshot.segments)
 
 
 class TestFill:

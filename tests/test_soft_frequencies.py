@@ -54,7 +54,7 @@ def test_a_sum_of_bounding_weights_times_impacts_is_at_least_the_score(c, k1, b)
     assert searcher.space.greatest_impacts == pytest.approx(impacts.max(axis=1), rel=1e-9)
     for row in c.queries:
         query = vector(row, searcher)
-        bounding = searcher.space.prepare(ready(query)).bounding
+        bounding = searcher.space.prepare(ready(query)).bounding(searcher.space.greatest_impacts)
         scores = searcher.scores(query, np.arange(c.n_docs))
         assert (bounding.weights >= 0).all()
         bounds = bounding.weights @ impacts[bounding.terms]
@@ -69,7 +69,7 @@ def test_the_bound_of_one_similar_word_is_met_where_it_is_most_frequent():
     )  # fmt: skip
     ((_, space),) = index.words().summands
     (query,) = Search.of(index.snapshot, SearchOptions(ask="words")).all_ready(["a"])
-    bounding = space.prepare(query).bounding
+    bounding = space.prepare(query).bounding(space.greatest_impacts)
     bound = bounding.weights @ space.greatest_impacts[bounding.terms]
     assert bound == pytest.approx(index.search("a").hits[0].score, rel=1e-5)
 

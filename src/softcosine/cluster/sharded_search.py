@@ -128,7 +128,7 @@ class ShardedSearch(Search):
         """Return, for each field, the terms that a query reaches and their greatest impacts."""
         every = self._whole.greatest_impacts(self.request.ranking)
         fields = zip(self.words.summands, every, strict=True)
-        reached = [(words.prepare(query).bounding.terms, own) for (_, words), own in fields]
+        reached = [(words.prepare(query).expanded.terms, own) for (_, words), own in fields]
         return tuple((terms, impacts[terms]) for terms, impacts in reached)
 
     def similarities(self, documents: NDArray[np.int64]) -> Callable[[int], NDArray[np.float64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -145,6 +145,7 @@ class Restrictions:
 
     snapshot: Snapshot
     filtered: list[Mask | None]
+    _last: dict[Constraints, list[Mask | None]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, snapshot: Snapshot, request: SearchOptions) -> Self:
@@ -155,10 +156,15 @@ class Restrictions:
         """Return the documents of each segment that a query may return; None for all."""
         if constraints is None:
             return self.filtered
-        return [
-            constraints.mask(segment, self.snapshot.analyzer, mask)
-            for segment, mask in zip(self.snapshot.segments, self.filtered, strict=True)
-        ]
+        masks = self._last.get(constraints)
+        if masks is None:
+            masks = [
+                constraints.mask(segment, self.snapshot.analyzer, mask)
+                for segment, mask in zip(self.snapshot.segments, self.filtered, strict=True)
+            ]
+            self._last.clear()  # of one query: those of a batch would take too much memory
+            self._last[constraints] = masks
+        return masks
 
     def of_query(self, clauses: Iterable[Clause]) -> Constraints | None:
         """Return the constraints of the clauses of a query; None if it has none.

@@ -444,10 +444,10 @@ class Search:
         limits = self._best_limits(allowed, 1, n_docs)
         if prepared.active == prepared.summands[:1]:
             return prepared.best(limits)
-        every = prepared.words.best(replace(limits, min_score=0.0))
-        near = every.documents if query.near is None else query.near
-        documents = np.union1d(every.documents, near)
-        return limits.best(documents, prepared.exact(documents), MEANING)
+        every = prepared.words.best(replace(limits, min_score=0.0)).documents
+        documents = every if query.near is None else np.union1d(every, query.near)
+        scores, hits = prepared.scored(documents)
+        return limits.best(documents[hits], scores[hits], MEANING)
 
     def _zeros(
         self, words: PreparedSum, allowed: Sequence[Mask | None], matched: Top
@@ -508,8 +508,9 @@ class Search:
             group = next(exactly.found([query])).best
         top = group.best(self.n_ranked)
         plan = top.plan
-        if not self.request.expand and query.unit is None and plan.method != NOTHING.method:
-            plan = SHARING
+        if not self.request.expand and plan.method != NOTHING.method:
+            told = f"{plan.reason}; {SHARING.reason}"
+            plan = SHARING if query.unit is None else replace(plan, reason=told)
         return replace(top, plan=self.encoding.plan(plan, query))
 
     def arranged(self, query: ReadyQuery, matches: Matches) -> Page:

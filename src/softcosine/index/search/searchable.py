@@ -348,9 +348,10 @@ class Searchable:
             `Hits.left_out` lists the others. Operators (``+``, ``-``, quotes) and words outside
             the vocabulary are not limited.
         fill : bool
-            If True, documents of score 0 follow the others in order of insertion, up to k, if they
-            pass `where` and the operators. No effect if `min_score` is above 0. Documents of
-            negative score are never returned.
+            If True, documents that get nothing by words follow the hits in order of insertion, up
+            to k, if they pass `where` and the operators; they are shown with score 0, whatever
+            their meaning. No effect if `min_score` is above 0. Documents of negative score by words
+            are never returned.
         mmr : float, optional
             Weight from 0 to 1 of the score in a ranking by maximal marginal relevance. The best
             ``max(50, 5 * k)`` documents are ordered by ``mmr * score / best score - (1 - mmr) *

@@ -24,7 +24,7 @@ from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.spaces.bounds import HUGE, SUM_MARGIN, TINY
 from softcosine.index.spaces.expansion import Expanded
 from softcosine.index.spaces.space import UNDECIDED, Bound
-from softcosine.index.spaces.words import Impacts, Linear, PreparedWords, Words
+from softcosine.index.spaces.words import Linear, PreparedWords, Words
 from softcosine.kernels.documents import score_soft_frequencies
 from softcosine.kernels.search import add_soft_frequency_scores
 from softcosine.matrix.term_similarity_matrix import TermSimilarityMatrix
@@ -116,9 +116,9 @@ class Frequencies(Words):
         super().__init__(*arguments)
         tables = np.concatenate([part.ranking.table for part in self.parts])
         frequencies = tables[tables > 0]
-        self.range = (1.0, 1.0)  # of the frequencies above 0
+        self.frequency_range = (1.0, 1.0)  # of the frequencies above 0
         if frequencies.size:
-            self.range = float(frequencies.min()), float(frequencies.max())
+            self.frequency_range = float(frequencies.min()), float(frequencies.max())
         self.saturation = max(
             float(part.ranking.saturation.max(initial=0.0)) for part in self.parts
         )
@@ -126,7 +126,7 @@ class Frequencies(Words):
     def prepare(self, query: ReadyQuery) -> PreparedFrequencies:
         """Return a query in this space; InvalidInputError if scores may overflow float64."""
         words = SoftFrequencies.of(self.S, self.ranking, query.vectors[self.field])
-        sizes = np.abs(words.shares).max(initial=0.0) * self.range[1] * self.table.longest
+        sizes = np.abs(words.shares).max(initial=0.0) * self.frequency_range[1] * self.table.longest
         if not np.isfinite(sizes) or not np.isfinite(np.abs(words.amounts).sum()):
             raise InvalidInputError(
                 "the scores of this query may leave the range of float64; scale the query, the "
@@ -152,7 +152,7 @@ class PreparedFrequencies(PreparedWords):
         if shares.min() < 0.0 or amounts.min() < 0.0:
             return UNDECIDED
         unit, longest = float(amounts.max()), space.table.longest
-        least_share, (frequency, most) = float(shares[shares > 0].min()), space.range
+        least_share, (frequency, most) = float(shares[shares > 0].min()), space.frequency_range
         frequency *= least_share
         least = float(amounts[amounts > 0].min()) / unit
         least *= frequency / (frequency + space.saturation)
@@ -160,7 +160,7 @@ class PreparedFrequencies(PreparedWords):
         if min(frequency, least_share, least) < TINY or greatest > HUGE:
             return UNDECIDED
         n_roundings = min(len(self._words.terms), longest) + len(amounts)
-        return Bound(unit, least, n_roundings, space.table.half)
+        return Bound(unit, least, n_roundings)
 
     @cached_property
     def _in_float32(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -203,12 +203,8 @@ class PreparedFrequencies(PreparedWords):
         """The weights of terms where scores are not saturated."""
         return self._words.expanded
 
-    @property
-    def bounding(self) -> Expanded:
-        """Weights whose sum times impacts is at least a score (theory, "On a server")."""
-        return self._bounding(self.space.greatest_impacts)
-
-    def _bounding(self, impacts: NDArray[np.float64]) -> Expanded:
+    def bounding(self, impacts: NDArray[np.float64]) -> Expanded:
+        """Return weights whose sum times impacts is at least a score (theory, "On a server")."""
         words, factor = self._words, self.space.ranking.k1 + 1.0
         terms, pointers, numbers, shares = words.by_term
         places = np.repeat(np.arange(len(terms)), np.diff(pointers))
@@ -220,11 +216,9 @@ class PreparedFrequencies(PreparedWords):
         np.add.at(weights, places[useful], words.amounts[numbers[useful]] / factor * shares)
         return Expanded(terms, weights, 1.0)
 
-    def heaviest(self, n: int, impacts: Impacts | None = None) -> PreparedFrequencies:
-        """Return the query by its own and its heaviest terms alone."""
-        every = self._impacts(impacts)
-        words = self._words.keeping(self.heavy(self._bounding(every), n, every))
-        return PreparedFrequencies(self.space, self.query, words)
+    def keeping(self, terms: NDArray[np.int32]) -> PreparedFrequencies:
+        """Return the query with some of the terms that it reaches."""
+        return PreparedFrequencies(self.space, self.query, self._words.keeping(terms))
 
     def weights_in(self, document: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
         """Return the weight of each word in a document, of each word outside, and their factor."""

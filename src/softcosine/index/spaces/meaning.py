@@ -101,15 +101,14 @@ class PreparedMeaning:
     def exact(self, documents: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order."""
         scores = np.zeros(len(documents))
-        if self.query.unit is None:
-            return scores
+        assert self.query.unit is not None
         numbers = np.searchsorted(self.space.firsts, documents, "right") - 1
         for segment in np.unique(numbers).tolist():
             check_deadline()
             coordinates = self.space.coordinates[segment]
             places = np.flatnonzero(numbers == segment)
             cosines = np.zeros(len(places))
-            local = (documents[places] - self.space.firsts[segment]).astype(np.int64)
+            local = documents[places] - self.space.firsts[segment]
             if coordinates is not None:
                 exact_cosines(self.query.unit, coordinates.vectors, local, cosines)
                 lengths = coordinates.inverse_lengths[local]

@@ -90,7 +90,7 @@ class Space(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """Top docs by decreasing score (ties by number), and the plan of the search."""
+    """Documents with their scores, and the plan; a search gives the best first (ties by number)."""
 
     documents: NDArray[np.int64]
     scores: NDArray[np.float64]
@@ -123,14 +123,13 @@ class Top:
     def joined(cls, tops: Sequence[Self]) -> Self:
         """Return the results of all, which have different documents, in the order of a search."""
         top = cls.together(tops)
-        every = np.ones(len(top.scores), bool)
-        return cls.of(top.documents, top.scores, every, len(every), top.plan)
+        return top.at(np.lexsort((top.documents, -top.scores)))
 
-    def at(self, places: NDArray[np.int64] | slice) -> Top:
+    def at(self, places: NDArray[np.int64] | slice) -> Self:
         """Return the results at some places."""
         return replace(self, documents=self.documents[places], scores=self.scores[places])
 
-    def best(self, k: int) -> Top:
+    def best(self, k: int) -> Self:
         """Return the first k results."""
         return self.at(slice(k))
 

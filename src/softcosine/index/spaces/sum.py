@@ -137,16 +137,22 @@ class PreparedSum:
 
     def exact(self, documents: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the scores of documents, in the given order, bit-identical to a search."""
-        total = np.zeros(len(documents))
+        return self.scored(documents)[0]
+
+    def scored(self, documents: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the scores of documents, and which of them some space makes hits."""
+        scores, hits = np.zeros(len(documents)), np.zeros(len(documents), np.bool_)
         for weight, prepared in self.active:
-            total += weight * prepared.exact(documents)
-        return total
+            exact = prepared.exact(documents)
+            scores += weight * exact
+            hits |= (exact > 0.0) & (exact >= prepared.floor)
+        return scores, hits
 
     def parts(self, document: int) -> list[Part]:
         """Return what sums to the exact score, up to rounding."""
         return [
             part.times(weight)
-            for weight, prepared in self.summands
+            for weight, prepared in self.active
             for part in prepared.parts(document)
         ]
 
@@ -170,11 +176,7 @@ class PreparedSum:
             if decides
             else documents_in(self.segments, masks)
         )
-        scores, hits = np.zeros(len(documents)), np.zeros(len(documents), np.bool_)
-        for weight, prepared in self.active:
-            exact = prepared.exact(documents)
-            scores += weight * exact
-            hits |= (exact > 0.0) & (exact >= prepared.floor)
+        scores, hits = self.scored(documents)
         if limits.positive:
             documents, scores = documents[hits], scores[hits]
         return limits.best(documents, scores, self._plan(decides=decides))

@@ -1,6 +1,6 @@
-"""The exact k best documents of a query vector.
+"""The words of one field, and rankings of them that are sums over the expanded query.
 
-Two stages (theory, "Exactness of the two-stage search"). The first adds up approximate scores in
+Two passes (theory, "Exactness of the two-stage search"). The first adds up approximate scores in
 float32, term by term for one query or document by document for many queries. It keeps every
 document that can be among the k best, given a proven bound of the rounding errors. The second
 scores these candidates in float64 over the forward index, in ascending term order. So the bits of
@@ -275,29 +275,27 @@ class PreparedWords(Prepared):
     def expanded(self) -> Expanded:
         """The expansion of the query; without saturation where the ranking is not linear."""
 
-    @property
-    def bounding(self) -> Expanded:
-        """Weights whose sum times impacts is at least a score: for linear rankings, `expanded`."""
+    def bounding(self, impacts: NDArray[np.float64]) -> Expanded:
+        """Return weights whose sum times impacts is at least a score: for sums, the expansion."""
         return self.expanded
 
     @abstractmethod
+    def keeping(self, terms: NDArray[np.int32]) -> PreparedWords:
+        """Return the query with some of the terms that it reaches."""
+
     def heaviest(self, n: int, impacts: Impacts | None = None) -> PreparedWords:
         """Return the query by its own and its heaviest terms alone; see `heaviest_terms`.
 
         `impacts` are in place of `Words.greatest_impacts`.
         """
-
-    def _impacts(self, impacts: Impacts | None) -> NDArray[np.float64]:
         if impacts is None:
-            return self.space.greatest_impacts
-        every = np.zeros(len(self.space.S))
-        every[impacts[0]] = impacts[1]
-        return every
-
-    def heavy(self, bound: Expanded, n: int, impacts: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the terms of `heaviest`, given weights whose sum times impacts bounds scores."""
-        kept = heaviest_terms(bound.terms, bound.weights, impacts, self.vector.terms, n=n)
-        return bound.terms[kept]
+            greatest = self.space.greatest_impacts
+        else:
+            greatest = np.zeros(len(self.space.S))
+            greatest[impacts[0]] = impacts[1]
+        bound = self.bounding(greatest)
+        kept = heaviest_terms(bound.terms, bound.weights, greatest, self.vector.terms, n=n)
+        return self.keeping(bound.terms[kept])
 
     @abstractmethod
     def weights_in(self, document: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
@@ -382,6 +380,7 @@ class Linear(Words):
 
     def best_of(self, workspace: Workspace, expanded: Expansions, limits: Limits) -> list[Top]:
         """Search up to PANEL queries: find candidates in each segment, then score them."""
+        limits = limits.within(sum(part.segment.n_docs for part in self.parts))
         reaching = expanded.reaching
         holding = expanded.holding(self.least, self.most)
         chosen = [holds and reaches for holds, reaches in zip(holding, reaching, strict=True)]
@@ -413,14 +412,13 @@ class Linear(Words):
         self, expanded: Expansions, limits: Limits, *, half: bool
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         """Return the minimum approximate score and the slack of each query."""
-        minimum = max(limits.minimum, 0.0)
         floors, slacks = [], []
         lengths = pairwise(expanded.pointers.tolist())
         for scale, factor, (begin, end) in zip(
             expanded.scales, expanded.factors, lengths, strict=True
         ):
             unit = scale * factor
-            floors.append(approximate_floor(minimum, unit) if unit > 0 else 0.0)
+            floors.append(approximate_floor(limits.minimum, unit) if unit > 0 else 0.0)
             slacks.append(slack(min(end - begin, self.table.longest), half=half))
         return np.array(floors, np.float32), np.array(slacks)
 
@@ -597,10 +595,9 @@ class PreparedLinear(PreparedWords):
         order = np.argsort(whole.terms)
         return Expanded(whole.terms[order], whole.weights[order], float(whole.factors[0]))
 
-    def heaviest(self, n: int, impacts: Impacts | None = None) -> PreparedLinear:
-        """Return the query by its own and its heaviest terms alone."""
-        heavy = self.heavy(self.expanded, n, self._impacts(impacts))
-        kept = np.isin(self.expansions.terms, heavy)
+    def keeping(self, terms: NDArray[np.int32]) -> PreparedLinear:
+        """Return the query with some of the terms that it reaches."""
+        kept = np.isin(self.expansions.terms, terms)
         return PreparedLinear(self.space, self.query, self.expansions.kept([kept]))
 
     def weights_in(self, document: int) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
