@@ -19,7 +19,7 @@ from softcosine.evaluate.datasets.loading import KINDS
 from softcosine.evaluate.tuning.search import RULES
 from softcosine.index.rankings import TITLES
 from softcosine.index.requests import By
-from softcosine.index.search.server_query import SERVERS, Words
+from softcosine.index.search.server_query import SERVERS, SentWords
 from softcosine.serve.keys import SCOPES
 from softcosine.text.analyzer import languages
 
@@ -115,7 +115,7 @@ def test_values_are_completed(command, name, incomplete, expected):
 @pytest.mark.parametrize(
     ("command", "name", "table"),
     [
-        ("dedupe", "by", By), ("server expand", "to", SERVERS), ("server search", "words", Words),
+        ("dedupe", "by", By), ("server expand", "to", SERVERS), ("server search", "words", SentWords),
         ("keys add", "scopes", SCOPES), ("serve", "engine", ["ray"]),
         ("collection tune", "rule", RULES),
         ("evaluate", "grades", GRADES), ("evaluate", "kind", KINDS),

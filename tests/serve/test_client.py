@@ -398,8 +398,8 @@ def test_a_writer_of_a_server_counts_what_a_commit_changes(serving):
 _OBJECTS = {
     "document_vectors",
     "query_vectors",  # of the index in process
-    "S", "analyzer", "documents", "encoder", "parse", "parse_word", "searcher", "snapshot",
-    "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting",
+    "S", "analyzer", "documents", "encoder", "parse", "parse_word", "snapshot",
+    "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting", "words",
     "at_commit", "set_similarity", "set_weighting", "list_use",
 }  # fmt: skip
 _FILES = {"backup", "create", "from_frame", "from_texts", "open", "path", "save"}

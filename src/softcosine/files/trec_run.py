@@ -26,5 +26,6 @@ def check_trec_ids(what: str, ids: Iterable[str]) -> None:
     for id in ids:
         if not _RUN_ID.fullmatch(id):
             raise InvalidInputError(
-                f"a TREC run cannot hold {id!r}, the id of a {what}: empty, white space or NUL."
+                f"a TREC run cannot hold {id!r}, the id of a {what}: its columns are separated by "
+                "white space. Give ids of UTF-8 text, not empty, without white space or NUL."
             )
