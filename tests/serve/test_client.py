@@ -399,8 +399,8 @@ _OBJECTS = {
     "document_vectors",
     "query_vectors",  # of the index in process
     "S", "analyzer", "documents", "encoder", "parse", "parse_word", "snapshot",
-    "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting", "words",
-    "at_commit", "set_similarity", "set_weighting", "list_use",
+    "source", "vocabulary", "with_fields", "with_note", "with_similarity", "with_weighting",
+    "words", "at_commit", "set_similarity", "set_weighting", "list_use",
 }  # fmt: skip
 _FILES = {"backup", "create", "from_frame", "from_texts", "open", "path", "save"}
 _STATE = {"commit", "epoch", "fields", "frozen", "language", "note", "ranking", "weighting"}
