@@ -116,7 +116,8 @@ def test_values_are_completed(command, name, incomplete, expected):
     ("command", "name", "table"),
     [
         ("dedupe", "by", By), ("server expand", "to", SERVERS),
-        ("server search", "words", SentWords), ("keys add", "scopes", SCOPES), ("serve", "engine", ["ray"]),
+        ("server search", "words", SentWords), ("keys add", "scopes", SCOPES),
+        ("serve", "engine", ["ray"]),
         ("collection tune", "rule", RULES),
         ("evaluate", "grades", GRADES), ("evaluate", "kind", KINDS),
         ("search", "ranking", TITLES), ("index", "language", (*languages(), "none")),
