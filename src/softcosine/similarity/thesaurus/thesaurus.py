@@ -167,9 +167,9 @@ _MOST_OWN = 1000  # larger files are not pinned by default; see decision 40
 class ThesaurusSimilarity(PersonsList):
     r"""Term similarity by a thesaurus.
 
-    Build it with `load` from a file of synonyms, or with `from_wordnet`. Both give a table of terms
-    and concepts. s_ij is the greatest similarity over the common concepts if it reaches the
-    threshold, raised to the exponent (see `softcosine.similarity.thesaurus.concepts.Concepts`).
+    Build it with `load` from a file of synonyms, which gives a table of terms and concepts. s_ij is
+    the greatest similarity over the common concepts if it reaches the threshold, raised to the
+    exponent (see `softcosine.similarity.thesaurus.concepts.Concepts`).
 
     A term is looked up as written, then casefolded. The words of a multi-word term are joined by
     single spaces, like the analyzer's n-grams.
