@@ -669,3 +669,19 @@ def test_lengths_do_not_count_joined_words_after_a_merge_either(tmp_path):
     assert lengths.tolist() == [5.0, 4.0, 2.0, 4.0]
     for query in ("email", "night tyre", "antislip"):
         assert shown(merged.search(query)) == shown(whole.search(query))
+
+
+@pytest.mark.parametrize("ask", ["static", "encoder"])
+def test_sorted_and_counted_documents_are_the_hits(ask):
+    # A word of more than half of the documents weighs nothing, and may still be all of a query; of
+    # a long text it decides no meaning.
+    documents = ["tea" + " moon night" * 40, "tea" + " wheel red" * 40, "tea green", "flat tyre"]
+    index = made(
+        documents, weighting=sc.Weighting(idf="probabilistic"), ranking="soft_cosine", meaning=2.0,
+        metadata=[{"n": number} for number in range(len(documents))],
+    )  # fmt: skip
+    hits = index.search("tea", k=99, ask=ask)
+    assert {hit.id for hit in hits} >= {"0", "1", "2"}
+    by_key = index.search("tea", k=99, ask=ask, sort="n", facets=["n"], min_score=0)
+    assert sorted(shown(by_key)) == sorted(shown(hits))
+    assert sum(one.n_docs for one in by_key.facets["n"]) == len(hits)

@@ -49,9 +49,9 @@ from softcosine.index.search.results import Hit, Hits
 from softcosine.index.search.sorting import parse_sort
 from softcosine.index.segment.documents import Document, title_of
 from softcosine.index.segment.metadata_columns import MISSING, value_at
-from softcosine.index.segment.segment import AllWords, Ways
+from softcosine.index.segment.segment import AllWords, Ways, holding_each
 from softcosine.index.spaces.plan import MEANING, NOTHING, SHARING
-from softcosine.index.spaces.space import Limits, Space, Top
+from softcosine.index.spaces.space import Limits, Space, Top, documents_in
 from softcosine.index.spaces.sum import PreparedSum, Sum, meaning_of, ranking_of, words_of
 from softcosine.index.spaces.words import Words
 from softcosine.text.analyzer import shortened
@@ -444,8 +444,19 @@ class Search:
         limits = self._best_limits(allowed, 1, n_docs)
         if prepared.active == prepared.summands[:1]:
             return prepared.best(limits)
-        every = prepared.words.best(replace(limits, min_score=0.0)).documents
-        documents = every if query.near is None else np.union1d(every, query.near)
+        found = [prepared.words.best(replace(limits, min_score=0.0)).documents]
+        if query.near is not None:
+            found.append(query.near)
+        if query.all_words:  # whatever these are worth by words and by meaning
+            segments = self.ranking.segments
+            holding = [
+                mask & (holding_each(segment.fields, query.all_words) > 0.0)
+                for segment, mask in zip(
+                    self.snapshot.segments, limits.masks(segments), strict=True
+                )
+            ]
+            found.append(documents_in(segments, holding))
+        documents = np.unique(np.concatenate(found))
         scores, hits = prepared.scored(documents)
         return limits.best(documents[hits], scores[hits], MEANING)
 
