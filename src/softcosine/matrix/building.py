@@ -51,7 +51,7 @@ def ask(
 ) -> Neighbors:
     """Return the neighbours of all terms; the result does not depend on the chunks.
 
-    Joined words have none, so the source is not asked for them.
+    Joined words are left out: they have no neighbors.
 
     Parameters
     ----------

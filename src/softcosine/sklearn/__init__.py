@@ -18,10 +18,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from softcosine.sklearn.coordinates import SoftCosineTransformer
-    from softcosine.sklearn.metric import SoftMetric
-    from softcosine.sklearn.neighbor_graph import SoftNeighborsTransformer
-    from softcosine.sklearn.neighbors_classifier import SoftNeighborsClassifier
+    from softcosine.sklearn.coordinates import SoftCosineTransformer as SoftCosineTransformer
+    from softcosine.sklearn.metric import SoftMetric as SoftMetric
+    from softcosine.sklearn.neighbor_graph import (
+        SoftNeighborsTransformer as SoftNeighborsTransformer,
+    )
+    from softcosine.sklearn.neighbors_classifier import (
+        SoftNeighborsClassifier as SoftNeighborsClassifier,
+    )
 
 _HOMES = {
     "SoftCosineTransformer": "coordinates",
@@ -30,12 +34,7 @@ _HOMES = {
     "SoftNeighborsTransformer": "neighbor_graph",
 }
 
-__all__ = [
-    "SoftCosineTransformer",
-    "SoftMetric",
-    "SoftNeighborsClassifier",
-    "SoftNeighborsTransformer",
-]
+__all__ = [*_HOMES]
 
 
 def __getattr__(name: str) -> Any:

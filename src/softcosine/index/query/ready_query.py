@@ -12,7 +12,7 @@ from softcosine.index.query.constraints import Constraints
 from softcosine.index.query.query_vectors import ParsedQuery, QueryVector
 from softcosine.index.segment.segment import AllWords
 
-# A document without a word of the query is a hit from this cosine on; docs/decisions.md.
+# The least cosine of a hit without a word of the query; docs/decisions.md.
 FLOOR = 0.2
 # The same for a query of unknown words alone; docs/benchmarks/unknown_words.md.
 FLOOR_OF_UNKNOWN = 0.4

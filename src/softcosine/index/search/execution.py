@@ -404,10 +404,10 @@ class Search:
         check_deadline()
         if top is not None:
             return Matches(top)
-        request, keys, allowed = self.request, parse_sort(self.request.sort), self._allowed(query)
+        request, keys = self.request, parse_sort(self.request.sort)
         if request.stage is not None:
-            return Matches(self.rescored(query, self.candidates(query, allowed)))
-        prepared, every = self.ranking.prepare(query), None
+            return Matches(self.rescored(query, self.candidates(query)))
+        allowed, prepared, every = self._allowed(query), self.ranking.prepare(query), None
         if request.all_matching:
             every = self._matching(query, prepared, allowed)
         if every is not None and (keys or query.unit is None):
@@ -484,13 +484,12 @@ class Search:
 
     # Rank: the candidates of a first stage, exact scores, and their order.
 
-    def candidates(self, query: ReadyQuery, allowed: Sequence[Mask | None] | None = None) -> Top:
+    def candidates(self, query: ReadyQuery) -> Top:
         """Return the candidates of a query by its first stage, not yet scored exactly."""
         assert self.request.stage is not None
-        allowed = self._allowed(query) if allowed is None else allowed
         words = by_heaviest_terms(query, self.words, self.request.stage.terms)
         n = n_candidates(self.request.stage, self.n_ranked, query)
-        return words.best(Limits(k=n, allowed=allowed, threads=1))
+        return words.best(Limits(k=n, allowed=self._allowed(query), threads=1))
 
     def rescored(self, query: ReadyQuery, candidates: Top) -> Staged:
         """Return candidates of a query with their exact scores."""

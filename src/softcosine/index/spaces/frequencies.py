@@ -14,13 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from softcosine._deadline import check_deadline
 from softcosine._ragged import running_sum
 from softcosine.errors import InvalidInputError
 from softcosine.index.query.query_vectors import QueryVector
 from softcosine.index.query.ready_query import ReadyQuery
 from softcosine.index.rankings import PreparedRanking, RankedSegment
-from softcosine.index.segment.segment import MAX_DOCS
 from softcosine.index.spaces.bounds import HUGE, SUM_MARGIN, TINY
 from softcosine.index.spaces.expansion import Expanded
 from softcosine.index.spaces.space import UNDECIDED, Bound
@@ -186,16 +184,12 @@ class PreparedFrequencies(PreparedWords):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the scores of documents, and the soft frequencies in the last one."""
         words, space = self._words, self.space
-        scores, frequencies = np.empty(len(documents)), np.zeros(len(words.amounts))
-        numbers = np.ascontiguousarray(documents, np.int64)
-        for begin in range(0, len(documents), MAX_DOCS):
-            check_deadline()
-            some = slice(begin, begin + MAX_DOCS)
-            wrong = score_soft_frequencies(
-                space.table.rows, len(space.S), *words.by_term, words.amounts, numbers[some],
-                frequencies, scores[some],
-            )  # fmt: skip
-            space.check_scored(wrong)
+        frequencies = np.zeros(len(words.amounts))
+        given = space.table.rows, len(space.S), *words.by_term, words.amounts
+        scores = space.scored(
+            documents,
+            lambda numbers, out: score_soft_frequencies(*given, numbers, frequencies, out),
+        )
         return scores, frequencies
 
     @property

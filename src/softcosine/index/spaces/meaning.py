@@ -51,13 +51,18 @@ class Meaning:
         """Return a query in this space."""
         return PreparedMeaning(self, query)
 
+    def place(self, document: int) -> tuple[int, int]:
+        """Return the segment of a document and its number in it."""
+        segment = int(np.searchsorted(self.firsts, document, "right")) - 1
+        return segment, document - int(self.firsts[segment])
+
     def unit(self, document: int) -> NDArray[np.float64] | None:
         """Return the coordinates of a document, of length 1; None if it has none."""
-        segment = int(np.searchsorted(self.firsts, document, "right")) - 1
+        segment, local = self.place(document)
         coordinates = self.coordinates[segment]
         if coordinates is None:
             return None
-        unit = unit_vector(coordinates.vectors[document - self.firsts[segment]])
+        unit = unit_vector(coordinates.vectors[local])
         return unit if unit.any() else None
 
 
@@ -122,9 +127,8 @@ class PreparedMeaning:
         """Return the whole cosine, and what a query of few words adds."""
         (score,), every = self.exact(np.array([document])).tolist(), 0.0
         if self.query.all_words:
-            segment = int(np.searchsorted(self.space.firsts, document, "right")) - 1
-            place = document - int(self.space.firsts[segment])
-            every = float(self._with_all_words(segment)[place])
+            segment, local = self.space.place(document)
+            every = float(self._with_all_words(segment)[local])
         cosine = score - every
         parts = [Part(QUESTION, TEXT, cosine, cosine, exact=False, space="meaning")]
         if every:

@@ -10,9 +10,9 @@ a score do not depend on other documents or queries.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, pairwise
 from typing import Any, Self
 
@@ -244,6 +244,22 @@ class Words(ABC):
         except IndexError:
             return Workspace(self._largest, len(self.S))
 
+    def scored(
+        self,
+        documents: NDArray[np.integer],
+        score: Callable[[NDArray[np.int64], NDArray[np.float64]], int],
+    ) -> NDArray[np.float64]:
+        """Return the scores of documents, which a kernel writes for some at a time.
+
+        It returns the number of a segment in which a document has no score, or -1.
+        """
+        scores, numbers = np.empty(len(documents)), np.ascontiguousarray(documents, np.int64)
+        for begin in range(0, len(documents), MAX_DOCS):
+            check_deadline()
+            some = slice(begin, begin + MAX_DOCS)
+            self.check_scored(score(numbers[some], scores[some]))
+        return scores
+
     def check_scored(self, wrong: int) -> None:
         """Raise CorruptIndexError if a segment (-1: none) has a document without a score."""
         if wrong < 0:
@@ -366,15 +382,8 @@ class Linear(Words):
         own = expanded.own(number)
         terms = expanded.terms[own]
         workspace.expansion[terms] = expanded.weights[own]
-        scores, numbers = np.empty(len(documents)), np.ascontiguousarray(documents, np.int64)
-        for begin in range(0, len(documents), MAX_DOCS):
-            check_deadline()
-            some = slice(begin, begin + MAX_DOCS)
-            wrong = score_documents(
-                self.table.rows, self.ranking.k1, self.ranking.rounded_one, workspace.expansion,
-                expanded.factors[number], numbers[some], scores[some],
-            )  # fmt: skip
-            self.check_scored(wrong)
+        given = self.table.rows, self.ranking.k1, self.ranking.rounded_one, workspace.expansion
+        scores = self.scored(documents, partial(score_documents, *given, expanded.factors[number]))
         workspace.expansion[terms] = 0.0
         return scores
 
